@@ -1,0 +1,200 @@
+package config
+
+import (
+	"time"
+
+	"sglaunch/phases"
+)
+
+// Config is a whole launch.toml. Zero values mean what they say; start from
+// Default.
+type Config struct {
+	Server    Server     `toml:"server"`
+	Ready     Ready      `toml:"ready"`
+	Phases    Phases     `toml:"phases"`
+	Patches   []Patch    `toml:"patch"`
+	Relaunch  Relaunch   `toml:"relaunch"`
+	Fallbacks []Fallback `toml:"fallback"`
+	Stop      Stop       `toml:"stop"`
+	GPU       GPU        `toml:"gpu"`
+	Log       Log        `toml:"log"`
+	Listen    Listen     `toml:"listen"`
+	Hooks     Hooks      `toml:"hooks"`
+}
+
+// Server says what is started, and how.
+type Server struct {
+	Name      string            `toml:"name" about:"of the launch: status, sockets, state; unique on the box"`
+	Command   []string          `toml:"command" about:"argv; no shell"`
+	Directory string            `toml:"directory" path:"any" about:"working directory; empty: where sglaunch was started"`
+	Env       map[string]string `toml:"env" about:"added to the inherited environment"`
+	EnvFile   string            `toml:"env_file" path:"any" about:"file of NAME=value lines; env beats it"`
+	Python    string            `toml:"python" path:"program" about:"interpreter for patches; empty: found from the command"`
+	Stdio     string            `toml:"stdio" oneof:"pty pipe" about:"pipe keeps standard output and error apart"`
+	Stdin     string            `toml:"stdin" oneof:"auto null inherit" about:"auto: the terminal if ours is one, else /dev/null"`
+}
+
+// Ready says when the server counts as ready.
+type Ready struct {
+	URL         string        `toml:"url" about:"base URL of the server; empty: from --host and --port"`
+	Timeout     time.Duration `toml:"timeout" about:"of the whole start"`
+	OutputCheck string        `toml:"output_check" oneof:"auto always off" about:"auto: patched, tuned or flag-changed launches"`
+	Check       Check         `toml:"check" about:"size of the output check"`
+}
+
+// Check is the size of the output check before a launch is announced.
+type Check struct {
+	Generations int           `toml:"generations"`
+	Tokens      int           `toml:"tokens"` // of each generation
+	BatchSizes  []int         `toml:"batch_sizes"`
+	Limit       time.Duration `toml:"limit"` // of the whole check
+}
+
+// Phases says what the output means and how long each phase may take.
+type Phases struct {
+	Rules  string                 `toml:"rules" path:"rules" about:"a built-in family or a file"`
+	Limits map[phases.Phase]Limit `toml:"limits" about:"by phase: { loading_weights = { quiet = \"15m\", timeout = \"4h\" } }; others keep the built-in floors"`
+}
+
+// Limit bounds one phase. Zero keeps the built-in floor.
+type Limit struct {
+	Quiet   time.Duration `toml:"quiet"`   // patience while no source moves
+	Timeout time.Duration `toml:"timeout"` // of the whole phase, moving or not
+}
+
+// Relaunch says what is killed, and whether and how it is tried again.
+type Relaunch struct {
+	Act           string        `toml:"act" oneof:"observe start all" about:"when sglaunch may kill: never, while starting, always"`
+	Policy        string        `toml:"policy" oneof:"on-failure always never" about:"when to try again"`
+	Attempts      int           `toml:"attempts" about:"launches of the server, the first included, within window"`
+	Window        time.Duration `toml:"window" about:"in which attempts are counted"`
+	SameCause     int           `toml:"same_cause" about:"the same cause so often in a row: give up"`
+	NoProgress    int           `toml:"no_progress" about:"so many attempts without a new furthest phase: give up"`
+	Backoff       Backoff       `toml:"backoff" about:"wait before the next attempt"`
+	HealthyAfter  time.Duration `toml:"healthy_after" about:"of serving: budgets start anew"`
+	OnForeignStop bool          `toml:"on_foreign_stop" about:"relaunch when somebody else drained the server"`
+	Fallbacks     []string      `toml:"fallbacks" about:"ready-made rungs that may change flags: \"graph-capture-oom\", ..."`
+}
+
+// Backoff is the wait before attempt n+1: Initial times Factor to the n-1, at
+// most Max, then moved by up to the fraction Jitter either way.
+type Backoff struct {
+	Initial time.Duration `toml:"initial"`
+	Factor  float64       `toml:"factor"`
+	Max     time.Duration `toml:"max"`
+	Jitter  float64       `toml:"jitter"`
+}
+
+// Fallback is a rung of one's own: what to change after a cause.
+type Fallback struct {
+	Cause string            `toml:"cause"`
+	Phase string            `toml:"phase"` // empty: any
+	Set   map[string]string `toml:"set"`   // flag to value, or "x0.5" to scale it
+	Env   map[string]string `toml:"env"`
+	Min   int               `toml:"min"`
+	Max   int               `toml:"max"`
+}
+
+// Stop says how a server is ended.
+type Stop struct {
+	Signal  string        `toml:"signal" about:"first, to the server"`
+	Drain   time.Duration `toml:"drain" about:"for SGLang's own drain"`
+	Grace   time.Duration `toml:"grace" about:"then, before SIGKILL"`
+	Release time.Duration `toml:"release" about:"for GPU memory and ports after the last process is gone"`
+	Settle  time.Duration `toml:"settle" about:"between the on_stopping hook and the signal"`
+}
+
+// GPU says which devices belong to the launch and how they are watched.
+type GPU struct {
+	Devices Devices `toml:"devices" about:"\"auto\" (CUDA_VISIBLE_DEVICES, --base-gpu-id, tp/pp/dp) or a list of UUIDs"`
+	Sample  Sample  `toml:"sample" about:"how often each device is read"`
+	Xid     string  `toml:"xid" oneof:"act report" about:"what an Xid event of our devices does"`
+}
+
+// Sample holds the interval between two readings in each stage of a launch.
+type Sample struct {
+	Starting time.Duration `toml:"starting"`
+	Serving  time.Duration `toml:"serving"`
+}
+
+// Log says where attempts are recorded and how much of them is kept.
+type Log struct {
+	Directory   string `toml:"directory" path:"any" about:"of the launch's records; empty: the state directory"`
+	Rotate      Rotate `toml:"rotate" about:"of an attempt's log"`
+	Keep        Keep   `toml:"keep" about:"oldest go first"`
+	Passthrough string `toml:"passthrough" oneof:"auto raw lines off" about:"the server's output on ours"`
+}
+
+// Rotate says when an attempt's log moves on to a new file.
+type Rotate struct {
+	Size Size          `toml:"size"`
+	Age  time.Duration `toml:"age"`
+	Keep int           `toml:"keep"` // files
+}
+
+// Keep bounds what the state directory holds.
+type Keep struct {
+	Launches int  `toml:"launches"`
+	Evidence Size `toml:"evidence"`
+}
+
+// Listen says where sglaunch answers.
+type Listen struct {
+	HTTP   string `toml:"http" about:"host:port of status and metrics; empty: off"`
+	Socket string `toml:"socket" path:"any" about:"control socket; empty: in the runtime directory"`
+}
+
+// Hooks are commands that are told, with JSON on standard input.
+type Hooks struct {
+	OnReady     []string      `toml:"on_ready" about:"argv; the launch is ready"`
+	OnStopping  []string      `toml:"on_stopping" about:"argv; before the signal, so that a router can drain"`
+	OnFailure   []string      `toml:"on_failure" about:"argv; an attempt failed"`
+	OnRecovered []string      `toml:"on_recovered" about:"argv; ready again after a failure"`
+	OnGaveUp    []string      `toml:"on_gave_up" about:"argv; no attempt is left"`
+	OnStuck     []string      `toml:"on_stuck" about:"argv; no progress for too long"`
+	Webhook     string        `toml:"webhook" about:"URL that gets the same JSON"`
+	Limit       time.Duration `toml:"limit" about:"of one hook"`
+}
+
+// Default is the configuration of an empty file.
+func Default() Config {
+	return Config{
+		Server: Server{Name: "sglang", Stdio: "pty", Stdin: "auto"},
+		Ready: Ready{
+			Timeout:     4 * time.Hour,
+			OutputCheck: "auto",
+			Check: Check{
+				Generations: 75, Tokens: 1024,
+				BatchSizes: []int{1, 8, 32}, Limit: 10 * time.Minute,
+			},
+		},
+		Phases: Phases{Rules: "sglang"},
+		Relaunch: Relaunch{
+			Act:          "start",
+			Policy:       "on-failure",
+			Attempts:     5,
+			Window:       2 * time.Hour,
+			SameCause:    3,
+			NoProgress:   3,
+			Backoff:      Backoff{Initial: 5 * time.Second, Factor: 2, Max: 5 * time.Minute, Jitter: 0.1},
+			HealthyAfter: 10 * time.Minute,
+		},
+		Stop: Stop{
+			Signal:  "SIGTERM",
+			Drain:   60 * time.Second,
+			Grace:   15 * time.Second,
+			Release: 2 * time.Minute,
+		},
+		GPU: GPU{
+			Sample: Sample{Starting: time.Second, Serving: 10 * time.Second},
+			Xid:    "act",
+		},
+		Log: Log{
+			Rotate:      Rotate{Size: 1 << 30, Age: 24 * time.Hour, Keep: 10},
+			Keep:        Keep{Launches: 50, Evidence: 2 << 30},
+			Passthrough: "auto",
+		},
+		Hooks: Hooks{Limit: 30 * time.Second},
+	}
+}
+
