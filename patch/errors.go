@@ -1,0 +1,13 @@
+package patch
+
+import "errors"
+
+// What a caller acts on. Each comes wrapped in a sentence that names the file
+// and the cause.
+var (
+	ErrRefused  = errors.New("the plan refuses a patch")                         // Apply of a plan with Refused targets; nothing was changed
+	ErrChanged  = errors.New("the file changed since the plan was made")         // Apply; nothing was changed; a new plan helps
+	ErrDrifted  = errors.New("the file was changed by somebody else")            // Revert; the file was left alone, the original is kept
+	ErrLeased   = errors.New("another launch has a different patch on the file") // Apply; nothing was changed
+	ErrNoPython = errors.New("no Python interpreter was found for the command")  // FindInterpreter
+)
