@@ -1,0 +1,2 @@
+// Package shim is the small process that owns the server.
+package shim
