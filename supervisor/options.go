@@ -1,0 +1,111 @@
+package supervisor
+
+import (
+	"fmt"
+	"time"
+
+	"sglaunch/phases"
+)
+
+// Options are the rules by which the machine decides. They come from
+// launch.toml and the command line and do not change while a machine lives.
+type Options struct {
+	SGLang     bool          // the command is known to start an SGLang server
+	Follower   bool          // one node of several: end the attempt with an exit code at once
+	Act        string        // observe, start, all: see design.md section 5
+	Policy     string        // on-failure, always, never
+	Attempts   int           // spawns within Window, the first included
+	Window     time.Duration // over which attempts are counted
+	SameCause  int           // the same cause so often in a row: give up
+	NoProgress int           // so many attempts without a new furthest phase: give up
+	Backoff    Backoff
+	// HealthyAfter is the stretch of serving after which budgets start anew.
+	HealthyAfter  time.Duration
+	OnForeignStop bool
+	ReadyTimeout  time.Duration // for the whole start of one attempt
+	Limits        map[phases.Phase]Limit
+	Stop          Stop
+}
+
+// Backoff is the pause between attempts: Initial, times Factor for each
+// failure in a row, at most Max, give or take Jitter (a share of the pause).
+type Backoff struct {
+	Initial time.Duration
+	Factor  float64
+	Max     time.Duration
+	Jitter  float64
+}
+
+// Limit bounds a phase. Quiet counts only time in which no source moved;
+// Timeout bounds the whole phase.
+type Limit struct {
+	Quiet, Timeout time.Duration
+}
+
+// Stop bounds the end of an attempt.
+type Stop struct {
+	Signal  int           // asks the server to stop
+	Drain   time.Duration // for SGLang's own drain, when it serves
+	Grace   time.Duration // after that, before SIGKILL
+	Release time.Duration // for GPU memory and ports after the last process
+}
+
+// Bounds of sglaunch's own work, none of which a launch may wait for longer.
+const (
+	evidenceLimit = 10 * time.Second // before a kill, so that nobody waits for a picture
+	killLimit     = 30 * time.Second // SIGKILL to the last process gone, D state apart
+	answerMargin  = 15 * time.Second // for an answer of the shim or an effect to arrive
+	drainMargin   = 10 * time.Second // output after the tree is gone
+	patchLimit    = 2 * time.Minute  // apply or revert, a slow shared file system included
+	checkLimit    = 2 * time.Minute  // preflight; each check has its own shorter one
+	fatalGrace    = 30 * time.Second // after SGLang's own fatal line, for it to end by itself
+	rankGrace     = 15 * time.Second // after a rank died, for SGLang to notice (5 s in v0.5.10)
+)
+
+// Floors are the built-in limits of design.md section 5. What history teaches
+// may only raise them.
+func Floors() map[phases.Phase]Limit {
+	return map[phases.Phase]Limit{
+		phases.Starting:        {5 * time.Minute, 20 * time.Minute},
+		phases.DistributedInit: {12 * time.Minute, 35 * time.Minute},
+		phases.LoadingWeights:  {15 * time.Minute, 4 * time.Hour},
+		phases.WeightsLoaded:   {20 * time.Minute, 90 * time.Minute},
+		phases.KVCache:         {5 * time.Minute, 20 * time.Minute},
+		phases.Autotune:        {20 * time.Minute, 2 * time.Hour},
+		phases.GraphCapture:    {20 * time.Minute, 2 * time.Hour},
+		phases.Warmup:          {12 * time.Minute, 30 * time.Minute},
+	}
+}
+
+// DefaultOptions are those of a launch without configuration.
+func DefaultOptions() Options {
+	return Options{
+		Act: "start", Policy: "on-failure",
+		Attempts: 5, Window: 2 * time.Hour, SameCause: 3, NoProgress: 3,
+		Backoff:      Backoff{Initial: 5 * time.Second, Factor: 2, Max: 5 * time.Minute, Jitter: 0.1},
+		HealthyAfter: 10 * time.Minute,
+		ReadyTimeout: 4 * time.Hour,
+		Limits:       Floors(),
+		Stop:         Stop{Signal: 15, Drain: time.Minute, Grace: 15 * time.Second, Release: 2 * time.Minute},
+	}
+}
+
+func (o Options) validate() error {
+	switch o.Act {
+	case "observe", "start", "all":
+	default:
+		return fmt.Errorf("cannot act as %q: observe, start or all", o.Act)
+	}
+	switch o.Policy {
+	case "on-failure", "always", "never":
+	default:
+		return fmt.Errorf("cannot relaunch by policy %q: on-failure, always or never", o.Policy)
+	}
+	if o.Attempts < 1 {
+		return fmt.Errorf("cannot launch %d times: at least 1", o.Attempts)
+	}
+	if o.Backoff.Factor < 1 {
+		return fmt.Errorf("cannot back off by factor %v: at least 1", o.Backoff.Factor)
+	}
+	return nil
+}
