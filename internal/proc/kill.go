@@ -1,0 +1,162 @@
+package proc
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// A tree that is gone was seen gone twice: a look is not atomic, and a
+	// process that forks and ends may hide its child from one of them.
+	looksToBeSure = 2
+	// stubborn is the number of rounds after which whole process groups are
+	// struck: the kernel lets no fork escape a signal to a group.
+	stubborn = 2
+	// watched bounds the pidfds that are open at one time.
+	watched = 128
+
+	shortWait = 5 * time.Millisecond
+	longWait  = 250 * time.Millisecond
+)
+
+// KillAll ends every member with SIGKILL, again and again until none is left or
+// the context ends; it strikes at least once. Gone means that no living member
+// was found in two looks; else left are the living ones (Condition says why one
+// may not go). Whoever is the parent of members must reap meanwhile.
+func KillAll(ctx context.Context, m Membership) (gone bool, left []Proc) {
+	h := newHunt(m)
+	none, wait := 0, shortWait
+	for round := 0; ; round++ {
+		members, err := h.look()
+		if err == nil && len(members) == 0 {
+			if none++; none == looksToBeSure {
+				return true, nil
+			}
+			continue
+		}
+		if none = 0; err != nil {
+			wait = longWait
+		}
+		news := strike(members, round >= stubborn, h.own)
+		if ctx.Err() != nil {
+			return false, members
+		}
+		if wait = min(2*wait, longWait); news {
+			wait = shortWait
+		}
+		awaitEnd(ctx, members, wait)
+	}
+}
+
+// strike sends SIGKILL to each of the members, and to their groups where they
+// fork faster than single blows fall.
+func strike(members []Proc, wholeGroups bool, own int) (news bool) {
+	groups := map[int]bool{}
+	for _, p := range members {
+		if err := Send(p.ID, unix.SIGKILL); err == nil {
+			news = true
+		}
+		if wholeGroups && p.Session != own && p.Group > 1 && !groups[p.Group] && Alive(p.ID) {
+			groups[p.Group] = true
+			_ = unix.Kill(-p.Group, unix.SIGKILL)
+		}
+	}
+	return news
+}
+
+// Send signals exactly this process. The error is ErrGone where it has ended,
+// also when its pid is in use again.
+func Send(id ID, sig unix.Signal) error {
+	fd, err := openVerified(id)
+	switch {
+	case err == unix.ENOSYS: // kernels before 5.3: verified a moment ago is the best there is
+		if !Alive(id) {
+			return ErrGone
+		}
+		return unix.Kill(id.PID, sig)
+	case err != nil:
+		return err
+	}
+	defer unix.Close(fd)
+	if err = unix.PidfdSendSignal(fd, sig, nil, 0); err == unix.ESRCH {
+		return ErrGone
+	}
+	return err
+}
+
+// openVerified returns a pidfd of exactly this process. The order matters: a
+// process that has the right start time after the descriptor was opened held
+// the pid before it too, so the descriptor is its own.
+func openVerified(id ID) (int, error) {
+	if id.PID <= 1 || id.PID == os.Getpid() {
+		return -1, unix.EPERM
+	}
+	fd, err := unix.PidfdOpen(id.PID, 0)
+	if err == unix.ESRCH {
+		return -1, ErrGone
+	}
+	if err != nil {
+		return -1, err
+	}
+	if start, err := StartTimeOf(id.PID); err != nil || start != id.Start {
+		unix.Close(fd)
+		return -1, ErrGone
+	}
+	return fd, nil
+}
+
+// awaitEnd returns when all the members have ended, or after the wait. Where
+// nothing can be watched it waits all the same: KillAll must not spin.
+func awaitEnd(ctx context.Context, members []Proc, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	end, _ := ctx.Deadline()
+	watching := 0
+	for chunk := range slices.Chunk(members, watched) {
+		var fds []unix.PollFd
+		for _, p := range chunk {
+			if fd, err := openVerified(p.ID); err == nil {
+				fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+			}
+		}
+		watching += len(fds)
+		pollAll(fds, end)
+		for _, f := range fds {
+			unix.Close(int(f.Fd))
+		}
+	}
+	if watching == 0 {
+		<-ctx.Done()
+	}
+}
+
+// pollAll waits until every descriptor was readable once, or for the end.
+func pollAll(fds []unix.PollFd, end time.Time) {
+	open := slices.Clone(fds)
+	for len(open) > 0 {
+		left := time.Until(end).Milliseconds()
+		if left <= 0 {
+			return
+		}
+		if _, err := unix.Poll(open, int(left)); err != nil && err != unix.EINTR {
+			return
+		}
+		open = slices.DeleteFunc(open, func(f unix.PollFd) bool { return f.Revents != 0 })
+	}
+}
+
+// living returns those that are not dead, by pid.
+func living(procs map[int]Proc) []Proc {
+	var alive []Proc
+	for _, p := range procs {
+		if !p.Dead() {
+			alive = append(alive, p)
+		}
+	}
+	sortProcs(alive)
+	return alive
+}

@@ -1,0 +1,132 @@
+package proc
+
+import "os"
+
+// Membership says which processes belong together. A process belongs by any
+// one sign, and everything below a member belongs too.
+type Membership struct {
+	// Recorded were seen as members; the start time makes it certain.
+	Recorded []ID
+	// Roots: everything below these belongs, they themselves do not. Naming the
+	// calling process here (a shim) lifts the protection of its children.
+	Roots []ID
+	// Groups and Sessions belong as a whole. The caller vouches that they still
+	// are what they were: a number whose last member has ended may be reused. A
+	// session with a verified member belongs without being named here.
+	Groups, Sessions []int
+	// Marker is NAME=value in the environment of members.
+	Marker string
+	// Exclude, and everything below these, never belongs.
+	Exclude []ID
+}
+
+// hunt is the search for members over several looks. It remembers what it has
+// verified: a member whose parent has ended meanwhile stays a member.
+type hunt struct {
+	Membership
+	known  map[ID]bool
+	marked map[ID]bool
+	own    int // our session: never taken as a whole
+}
+
+func newHunt(m Membership) *hunt {
+	h := &hunt{Membership: m, known: map[ID]bool{}, marked: map[ID]bool{}}
+	for _, id := range m.Recorded {
+		h.known[id] = true
+	}
+	if self, err := Identify(os.Getpid()); err == nil {
+		h.own = self.Session
+	}
+	return h
+}
+
+// Members returns the living members, by pid.
+func Members(m Membership) ([]Proc, error) { return newHunt(m).look() }
+
+func (h *hunt) look() ([]Proc, error) {
+	table, err := Look()
+	if err != nil {
+		return nil, err
+	}
+	spared := h.spared(table)
+	groups, sessions := setOf(h.Groups), setOf(h.Sessions)
+	roots := map[int]bool{}
+	for _, id := range h.Roots {
+		roots[id.PID] = table[id.PID].Start == id.Start
+	}
+	ours := map[int]Proc{}
+	take := func(p Proc) {
+		ours[p.PID] = p
+		h.known[p.ID] = true
+		if p.Session != h.own && p.Session > 0 {
+			sessions[p.Session] = true
+		}
+	}
+	for _, p := range table {
+		if !spared[p.PID] && (h.known[p.ID] || groups[p.Group] || h.hasMarker(p)) {
+			take(p)
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range table {
+			_, in := ours[p.PID]
+			_, child := ours[p.PPID]
+			if !in && !spared[p.PID] && (child || roots[p.PPID] || sessions[p.Session]) {
+				take(p)
+				grown = true
+			}
+		}
+	}
+	return living(ours), nil
+}
+
+// spared are the processes that must never be touched: ourselves, all above
+// us, what is excluded, and our own children where we are not a root.
+func (h *hunt) spared(table Table) map[int]bool {
+	self := os.Getpid()
+	spared := map[int]bool{1: true, 2: true}
+	for p, ok := table[self]; ok && !spared[p.PID]; p, ok = table[p.PPID] {
+		spared[p.PID] = true
+	}
+	protected := []int{2, self} // 2: the kernel's threads
+	for _, id := range h.Roots {
+		if id.PID == self {
+			protected = protected[:1]
+		}
+	}
+	for _, id := range h.Exclude {
+		if table[id.PID].Start == id.Start {
+			protected = append(protected, id.PID)
+		}
+	}
+	for _, p := range table {
+		for _, root := range protected {
+			if table.below(p, root) {
+				spared[p.PID] = true
+			}
+		}
+	}
+	return spared
+}
+
+// hasMarker asks a process once: its environment can only be wiped later.
+func (h *hunt) hasMarker(p Proc) bool {
+	if h.Marker == "" || p.State == 'Z' {
+		return false
+	}
+	has, asked := h.marked[p.ID]
+	if !asked {
+		has = HasEnv(p.PID, h.Marker)
+		h.marked[p.ID] = has
+	}
+	return has
+}
+
+func setOf(numbers []int) map[int]bool {
+	set := make(map[int]bool, len(numbers))
+	for _, n := range numbers {
+		set[n] = true
+	}
+	return set
+}

@@ -1,0 +1,150 @@
+package proc
+
+// Side tells whose a descendant is.
+type Side int8
+
+// Sides of a process below the root of a Tree.
+const (
+	Foreign Side = iota // not below the root
+	Ours                // of the attempt
+	Aside               // below the root, but another's: the supervisor and what it started
+)
+
+// Tree follows everything below one process that is a child subreaper. It is
+// made for a look every second over months: a pid is read once, when it first
+// appears, and after that only members are read again. Not for several
+// goroutines.
+type Tree struct {
+	root int
+	// judge decides about a child of the root: one that the root started, or
+	// one that lost its parents before anybody saw them.
+	judge func(Proc) Side
+	seen  map[int]mark
+	scans int
+}
+
+type mark struct {
+	side Side
+	proc Proc // of members only
+}
+
+// NewTree follows the descendants of root. judge is asked once for each process
+// that is first seen as a child of root.
+func NewTree(root int, judge func(Proc) Side) *Tree {
+	return &Tree{root: root, judge: judge, seen: map[int]mark{}}
+}
+
+// refresh is the number of scans after which strangers are looked at again, in
+// case that one of their pids was reused unnoticed.
+const refresh = 256
+
+// Scan looks once. Born are the members of ours seen for the first time, died
+// the members that are gone or dead.
+func (t *Tree) Scan() (born []Proc, died []ID, err error) {
+	pids, err := allPIDs()
+	if err != nil {
+		return nil, nil, err
+	}
+	died = t.recheck(pids)
+	fresh := Table{}
+	for _, pid := range pids {
+		if _, known := t.seen[pid]; known || pid == t.root {
+			continue
+		}
+		if p, err := Identify(pid); err == nil {
+			fresh[pid] = p
+		}
+	}
+	for _, p := range fresh {
+		if side, _ := t.place(p, fresh, 0); side == Ours {
+			born = append(born, p)
+		}
+	}
+	sortProcs(born)
+	return born, died, nil
+}
+
+// recheck reads the members again and forgets who has ended.
+func (t *Tree) recheck(pids []int) (died []ID) {
+	t.scans++
+	here := setOf(pids)
+	for pid, m := range t.seen {
+		if m.side == Foreign {
+			if !here[pid] || t.scans%refresh == 0 {
+				delete(t.seen, pid)
+			}
+			continue
+		}
+		now, err := Identify(pid)
+		if err == nil && now.Start == m.proc.Start && !now.Dead() {
+			t.seen[pid] = mark{m.side, now}
+			continue
+		}
+		if delete(t.seen, pid); m.side == Ours {
+			died = append(died, m.proc.ID)
+		}
+	}
+	return died
+}
+
+// place decides on which side a process seen for the first time stands. Unsure
+// means that it was caught while its parents were ending: the next look decides.
+func (t *Tree) place(p Proc, fresh Table, depth int) (side Side, sure bool) {
+	if m, known := t.seen[p.PID]; known {
+		return m.side, true
+	}
+	if side, sure = t.sideOfParent(p, fresh, depth); sure {
+		t.seen[p.PID] = mark{side, p}
+	}
+	return side, sure
+}
+
+// deepest bounds the chain of unseen parents that one look follows.
+const deepest = 1000
+
+func (t *Tree) sideOfParent(p Proc, fresh Table, depth int) (side Side, sure bool) {
+	parent, isFresh := fresh[p.PPID]
+	m, known := t.seen[p.PPID]
+	switch {
+	case p.Dead() || depth > deepest:
+		return Foreign, false
+	case p.PPID == t.root:
+		return t.judge(p), true
+	case known:
+		return m.side, true
+	case p.PPID == 0:
+		return Foreign, true
+	case isFresh && !parent.Dead():
+		return t.place(parent, fresh, depth+1)
+	}
+	// The parent ended between two readings: by now the process has another.
+	again, err := Identify(p.PID)
+	if err != nil || again.PPID == p.PPID {
+		return Foreign, false
+	}
+	return t.sideOfParent(again, fresh, depth+1)
+}
+
+// Members returns the living members of one side as the last scan saw them.
+func (t *Tree) Members(side Side) []Proc {
+	var members []Proc
+	for _, m := range t.seen {
+		if m.side == side {
+			members = append(members, m.proc)
+		}
+	}
+	sortProcs(members)
+	return members
+}
+
+// Side tells where the last scan placed a process.
+func (t *Tree) Side(id ID) Side {
+	if m, ok := t.seen[id.PID]; ok && m.proc.Start == id.Start {
+		return m.side
+	}
+	return Foreign
+}
+
+// Put places a process that the root has just started, before any scan can
+// meet it.
+func (t *Tree) Put(p Proc, side Side) { t.seen[p.PID] = mark{side, p} }
