@@ -3,29 +3,30 @@ package config
 import (
 	"time"
 
+	"sglaunch/patch"
 	"sglaunch/phases"
 )
 
 // Config is a whole launch.toml. Zero values mean what they say; start from
 // Default.
 type Config struct {
-	Server    Server     `toml:"server"`
-	Ready     Ready      `toml:"ready"`
-	Phases    Phases     `toml:"phases"`
-	Patches   []Patch    `toml:"patch"`
-	Relaunch  Relaunch   `toml:"relaunch"`
-	Fallbacks []Fallback `toml:"fallback"`
-	Stop      Stop       `toml:"stop"`
-	GPU       GPU        `toml:"gpu"`
-	Log       Log        `toml:"log"`
-	Listen    Listen     `toml:"listen"`
-	Hooks     Hooks      `toml:"hooks"`
+	Server    Server        `toml:"server"`
+	Ready     Ready         `toml:"ready"`
+	Phases    Phases        `toml:"phases"`
+	Patches   []patch.Patch `toml:"patch"`
+	Relaunch  Relaunch      `toml:"relaunch"`
+	Fallbacks []Fallback    `toml:"fallback"`
+	Stop      Stop          `toml:"stop"`
+	GPU       GPU           `toml:"gpu"`
+	Log       Log           `toml:"log"`
+	Listen    Listen        `toml:"listen"`
+	Hooks     Hooks         `toml:"hooks"`
 }
 
 // Server says what is started, and how.
 type Server struct {
 	Name      string            `toml:"name" about:"of the launch: status, sockets, state; unique on the box"`
-	Command   []string          `toml:"command" about:"argv; no shell"`
+	Command   []string          `toml:"command" path:"argv" about:"argv; no shell"`
 	Directory string            `toml:"directory" path:"any" about:"working directory; empty: where sglaunch was started"`
 	Env       map[string]string `toml:"env" about:"added to the inherited environment"`
 	EnvFile   string            `toml:"env_file" path:"any" about:"file of NAME=value lines; env beats it"`
@@ -64,7 +65,7 @@ type Limit struct {
 
 // Relaunch says what is killed, and whether and how it is tried again.
 type Relaunch struct {
-	Act           string        `toml:"act" oneof:"observe start all" about:"when sglaunch may kill: never, while starting, always"`
+	Act           string        `toml:"act" oneof:"observe start all" about:"start: kills what is stuck while starting; observe: only tells"`
 	Policy        string        `toml:"policy" oneof:"on-failure always never" about:"when to try again"`
 	Attempts      int           `toml:"attempts" about:"launches of the server, the first included, within window"`
 	Window        time.Duration `toml:"window" about:"in which attempts are counted"`
@@ -72,7 +73,7 @@ type Relaunch struct {
 	NoProgress    int           `toml:"no_progress" about:"so many attempts without a new furthest phase: give up"`
 	Backoff       Backoff       `toml:"backoff" about:"wait before the next attempt"`
 	HealthyAfter  time.Duration `toml:"healthy_after" about:"of serving: budgets start anew"`
-	OnForeignStop bool          `toml:"on_foreign_stop" about:"relaunch when somebody else drained the server"`
+	OnForeignStop bool          `toml:"on_foreign_stop" path:"argv" about:"relaunch when somebody else drained the server"`
 	Fallbacks     []string      `toml:"fallbacks" about:"ready-made rungs that may change flags: \"graph-capture-oom\", ..."`
 }
 
@@ -146,12 +147,12 @@ type Listen struct {
 
 // Hooks are commands that are told, with JSON on standard input.
 type Hooks struct {
-	OnReady     []string      `toml:"on_ready" about:"argv; the launch is ready"`
-	OnStopping  []string      `toml:"on_stopping" about:"argv; before the signal, so that a router can drain"`
-	OnFailure   []string      `toml:"on_failure" about:"argv; an attempt failed"`
-	OnRecovered []string      `toml:"on_recovered" about:"argv; ready again after a failure"`
-	OnGaveUp    []string      `toml:"on_gave_up" about:"argv; no attempt is left"`
-	OnStuck     []string      `toml:"on_stuck" about:"argv; no progress for too long"`
+	OnReady     []string      `toml:"on_ready" path:"argv" about:"argv; the launch is ready"`
+	OnStopping  []string      `toml:"on_stopping" path:"argv" about:"argv; before the signal, so that a router can drain"`
+	OnFailure   []string      `toml:"on_failure" path:"argv" about:"argv; an attempt failed"`
+	OnRecovered []string      `toml:"on_recovered" path:"argv" about:"argv; ready again after a failure"`
+	OnGaveUp    []string      `toml:"on_gave_up" path:"argv" about:"argv; no attempt is left"`
+	OnStuck     []string      `toml:"on_stuck" path:"argv" about:"argv; no progress for too long"`
 	Webhook     string        `toml:"webhook" about:"URL that gets the same JSON"`
 	Limit       time.Duration `toml:"limit" about:"of one hook"`
 }
@@ -197,4 +198,3 @@ func Default() Config {
 		Hooks: Hooks{Limit: 30 * time.Second},
 	}
 }
-

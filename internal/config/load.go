@@ -1,24 +1,200 @@
 package config
 
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"sglaunch/internal/mask"
+	"sglaunch/internal/trust"
+)
+
+// No launch.toml that a person wrote comes near this.
+const maxFile = 1 << 20
+
 // Options says what Load reads.
 type Options struct {
 	Path    string   // of launch.toml; empty: no file, defaults only
 	Command []string // after "--"; replaces [server] command
 	Sets    []Set    // from flags; later ones win
+
+	// CommandOptional is for callers that start nothing, such as a patch plan:
+	// they do with server.python alone.
+	CommandOptional bool
 }
 
 // Set is one key given outside the file, with its value as text.
 type Set struct {
 	Key   string // "relaunch.attempts"
-	Value string // text for text keys, TOML for all others
+	Value string // plain for keys that take text, TOML for all others
 }
 
-// Load reads the file and the sets over the defaults and validates the result.
+// Load reads the file and the sets over the defaults and checks the result.
+// Its error is an Errors that holds everything found wrong.
 func Load(o Options) (Config, error) {
-	c := Default()
-	c.Server.Command = o.Command
-	return c, nil
+	l := loader{config: Default(), flags: map[string]bool{}}
+	l.readFile(o.Path)
+	for _, set := range o.Sets {
+		l.readSet(set)
+	}
+	if len(o.Command) > 0 {
+		l.config.Server.Command = slices.Clone(o.Command)
+		l.flags["server.command"] = true
+	}
+	if !l.broken {
+		l.checkFiles()
+		l.checkRules(o.CommandOptional)
+	}
+	if err := l.errors.orNil(); err != nil {
+		return Config{}, err
+	}
+	return l.config, nil
 }
 
-// Validate reports every rule that the configuration breaks.
-func (c Config) Validate() error { return nil }
+// loader is one call of Load.
+type loader struct {
+	config Config
+	file   string // as given
+	where  positions
+	flags  map[string]bool // keys that the command line gave
+	errors Errors
+	broken bool // the file is no TOML: nothing else is worth saying
+}
+
+func (l *loader) readFile(path string) {
+	if path == "" {
+		return
+	}
+	l.file = path
+	content, err := trust.Read(path, maxFile)
+	if err != nil {
+		l.broken = true
+		l.errors = append(l.errors, fileError(path, err))
+		return
+	}
+	var document map[string]any
+	if err := toml.Unmarshal(content, &document); err != nil {
+		l.broken = true
+		l.errors = append(l.errors, syntaxError(path, err))
+		return
+	}
+	l.where = locate(content)
+	base, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		l.broken = true
+		l.errors = append(l.errors, fileError(path, err))
+		return
+	}
+	d := decoder{base: base, fail: l.fail}
+	d.table(reflect.ValueOf(&l.config).Elem(), document, "")
+}
+
+func fileError(path string, err error) *Error {
+	e := &Error{File: path, Problem: err.Error()}
+	if errors.Is(err, trust.ErrUntrusted) {
+		e.Hint = "as root, only files of root that others cannot write are read: chown root and chmod o-w it"
+	}
+	return e
+}
+
+func syntaxError(path string, err error) *Error {
+	var at *toml.DecodeError
+	if !errors.As(err, &at) {
+		return &Error{File: path, Problem: cause(err)}
+	}
+	line, _ := at.Position()
+	return &Error{File: path, Line: line, Problem: cause(err)}
+}
+
+// cause is an error's text without the name of the library it comes from.
+func cause(err error) string { return strings.TrimPrefix(err.Error(), "toml: ") }
+
+// readSet applies one flag.
+func (l *loader) readSet(set Set) {
+	l.flags[set.Key] = true
+	f, ok := find(&l.config, set.Key)
+	switch {
+	case isNotYet(set.Key):
+		l.fail(set.Key, nil, notInThisVersion, "")
+		return
+	case !ok:
+		l.fail(set.Key, nil, "there is no such key", unknownFlagHint(set.Key))
+		return
+	}
+	value, err := f.parse(set.Value)
+	if err != nil {
+		l.fail(set.Key, set.Value, "it takes "+takes(f.Value.Type())+" in TOML: "+cause(err), "")
+		return
+	}
+	base, err := os.Getwd()
+	if err != nil {
+		base = "/"
+	}
+	d := decoder{base: base, fail: l.fail}
+	d.into(f.Value, value, f.Key, f.Tag)
+}
+
+// parse reads the text of a flag: as it is where the key takes text, as TOML
+// where it takes anything else.
+func (f field) parse(text string) (any, error) {
+	if f.takesText() && !(f.Value.Type() == reflect.TypeFor[Devices]() && strings.HasPrefix(text, "[")) {
+		return text, nil
+	}
+	var document map[string]any
+	if err := toml.Unmarshal([]byte("value = "+text), &document); err != nil {
+		return nil, err
+	}
+	if len(document) != 1 {
+		return nil, errors.New("more than one value")
+	}
+	return document["value"], nil
+}
+
+// fail records one error. Later errors of the same key are echoes of the first.
+func (l *loader) fail(key string, value any, problem, hint string) {
+	e := &Error{Key: key, Problem: problem, Hint: hint}
+	if value != nil {
+		_, name := split(key)
+		e.Value = shorten(tomlText(reflect.ValueOf(value)))
+		if mask.Name(name) {
+			e.Value = quote(mask.Stars)
+		}
+		e.Value = mask.String(e.Value)
+	}
+	l.add(e)
+}
+
+func (l *loader) add(e *Error) {
+	for _, other := range l.errors {
+		if other.Key == e.Key {
+			return
+		}
+	}
+	switch {
+	case l.fromFlag(e.Key):
+		e.Key = "--" + e.Key
+	case e.File == "" && l.where.line(e.Key) > 0:
+		e.File, e.Line = l.file, l.where.line(e.Key)
+	}
+	l.errors = append(l.errors, e)
+}
+
+// fromFlag reports whether the command line gave the key or a table around it.
+func (l *loader) fromFlag(key string) bool {
+	for ; key != ""; key = parent(key) {
+		if l.flags[key] {
+			return true
+		}
+	}
+	return false
+}
+
+func sortedKeys(m map[string]any) []string {
+	return slices.Sorted(maps.Keys(m))
+}

@@ -44,8 +44,15 @@ func Check(path string) error {
 }
 
 // Read returns the content of a trusted regular file of at most limit bytes.
-// It never waits: a pipe or a device is refused, not read.
+// It never waits: a pipe or a device is refused, not opened.
 func Read(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
 	if err := Check(path); err != nil {
 		return nil, err
 	}
@@ -54,17 +61,8 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, plain(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, plain(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	if os.Geteuid() == 0 { // the file that is open, not the one that was checked
-		if err := checkFile(info); err != nil {
-			return nil, err
-		}
+	if err := checkOpen(f); err != nil {
+		return nil, err
 	}
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
@@ -74,6 +72,21 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("larger than %d bytes", limit)
 	}
 	return content, nil
+}
+
+// checkOpen looks at the file that is open, which need not be the one that the
+// path named a moment ago.
+func checkOpen(f *os.File) error {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return plain(err)
+	case !info.Mode().IsRegular():
+		return errors.New("not a regular file")
+	case os.Geteuid() != 0:
+		return nil
+	}
+	return checkFile(info)
 }
 
 // resolve follows every symbolic link in path and refuses links that belong to

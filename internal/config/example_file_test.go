@@ -1,0 +1,127 @@
+package config
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sglaunch/patch"
+)
+
+var update = flag.Bool("update", false, "write launch.toml.example anew")
+
+const exampleFile = "../../launch.toml.example"
+
+// The file in the repository is what the structs say, byte for byte: each key
+// of this version with its default, and no other.
+func TestExampleFileMatchesTheStructs(t *testing.T) {
+	want := Example()
+	if *update {
+		if err := os.WriteFile(exampleFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("launch.toml.example differs (go test ./internal/config -update writes it):\n%s", diff)
+	}
+}
+
+// The example would be worth little if it were made and read by one mistake:
+// this test reads it with Load alone and holds the list of keys against it.
+func TestExampleLoadsToTheDefaults(t *testing.T) {
+	got, err := Load(Options{Path: exampleFile, CommandOptional: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), got, equal); diff != "" {
+		t.Errorf("the example differs from the defaults:\n%s", diff)
+	}
+	content, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	where := locate(content)
+	c := Default()
+	for _, f := range keys(&c) {
+		_, present := where[f.Key]
+		if want := !isNotYet(f.Key) && f.rows() == nil && f.Value.Kind() != reflect.Slice || present; present != want {
+			t.Errorf("%s: in the example %v, want %v", f.Key, present, want)
+		}
+		delete(where, f.Key)
+		for _, m := range f.members() {
+			delete(where, m.Key)
+		}
+	}
+	for key := range where {
+		if strings.Contains(key, ".") {
+			t.Errorf("the example holds %s, which is no key", key)
+		}
+	}
+}
+
+// The commented [[patch]] is read too, without its "# ", each key by itself.
+func TestExamplePatchKeysAreReal(t *testing.T) {
+	_, block, _ := strings.Cut(Example(), "# [[patch]]\n")
+	block, _, _ = strings.Cut(block, "\n\n")
+	seen := map[string]bool{}
+	for line := range strings.Lines(block) {
+		line = strings.TrimPrefix(line, "# ")
+		name, _, _ := strings.Cut(line, " ")
+		seen[name] = true
+		path := write(t, "[[patch]]\n"+line)
+		_, err := Load(Options{Path: path, CommandOptional: true})
+		if err != nil && regexp.MustCompile(`no such key|it takes|not in this version`).MatchString(err.Error()) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, f := range tomlFields(reflect.TypeFor[patch.Patch]()) {
+		if name := tomlName(f); !seen[name] && !isNotYet("patch."+name) {
+			t.Errorf("the example does not show patch.%s", name)
+		}
+	}
+}
+
+// Each key of this version has a comment that a person can read.
+func TestEachKeyIsExplained(t *testing.T) {
+	c := Default()
+	for _, f := range keys(&c) {
+		if f.rows() == nil && f.Value.Type() != reflect.TypeFor[[]patch.Patch]() && f.Tag.Get("about") == "" && f.Key != "fallback" {
+			t.Errorf("%s has no about tag", f.Key)
+		}
+	}
+}
+
+// A line of notYet that names nothing would hide a misspelt key.
+func TestNotYetNamesRealKeys(t *testing.T) {
+	c := Default()
+	known := map[string]bool{"phases.rule": true, "patch.method": true}
+	for _, f := range keys(&c) {
+		table, _ := split(f.Key)
+		known[f.Key], known[table] = true, true
+	}
+	for _, m := range notYet {
+		if !known[m.Key] {
+			t.Errorf("notYet names %q, which is no key", m.Key)
+		}
+	}
+}
+
+// write makes a launch.toml of that text.
+func write(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "launch.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sglaunch/internal/trust"
+)
+
+// checkFiles looks at each file that the configuration names and that decides
+// what is run: it must exist, and as root nobody else may be able to change it.
+func (l *loader) checkFiles() {
+	c := &l.config
+	l.checkEnvFile("server.env_file", c.Server.EnvFile)
+	l.checkFolder("server.directory", c.Server.Directory)
+	if isRulesFile(c.Phases.Rules) {
+		l.checkFile("phases.rules", c.Phases.Rules)
+	}
+	for i, p := range c.Patches {
+		l.checkFile(element("patch", i)+".diff", p.Diff)
+		for j, v := range p.Variants {
+			l.checkFile(element(element("patch", i)+".variant", j)+".diff", v.Diff)
+		}
+	}
+	for _, f := range keys(c) {
+		if argv, ok := f.Value.Interface().([]string); ok && strings.HasPrefix(f.Key, "hooks.") && len(argv) > 0 && filepath.IsAbs(argv[0]) {
+			l.checkFile(f.Key, argv[0])
+		}
+	}
+}
+
+func (l *loader) checkFile(key, path string) {
+	if path == "" {
+		return
+	}
+	err := readable(path)
+	if err == nil {
+		err = trust.Check(path)
+	}
+	if err != nil {
+		l.refuse(key, path, err)
+	}
+}
+
+func (l *loader) checkEnvFile(key, path string) {
+	if path == "" {
+		return
+	}
+	content, err := trust.Read(path, maxFile)
+	if err != nil {
+		l.refuse(key, path, err)
+		return
+	}
+	_, problems := parseEnv(path, content)
+	l.errors = append(l.errors, problems...)
+}
+
+func (l *loader) checkFolder(key, path string) {
+	if path == "" {
+		return
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		l.refuse(key, path, withoutPath(err))
+	case !info.IsDir():
+		l.fail(key, path, "it is no folder", "")
+	}
+}
+
+// refuse says why a file that the configuration names cannot be used.
+func (l *loader) refuse(key, path string, err error) {
+	hint := fileError(path, err).Hint
+	l.fail(key, path, err.Error(), hint)
+}
+
+func readable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return withoutPath(err)
+	case !info.Mode().IsRegular():
+		return errors.New("it is no regular file")
+	}
+	return nil
+}
+
+func withoutPath(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// unknownHint names what a person may have meant by a key that does not exist:
+// a sibling spelt alike, the same key in another table, or all siblings.
+func unknownHint(key string, table reflect.Type) string {
+	within, name := split(key)
+	var siblings []string
+	for _, f := range tomlFields(table) {
+		if sibling := tomlName(f); !isNotYet(join(within, sibling)) {
+			siblings = append(siblings, sibling)
+		}
+	}
+	if near := nearest(name, siblings); near != "" {
+		return "did you mean " + join(within, near) + "?"
+	}
+	if elsewhere := keyElsewhere(name); elsewhere != "" {
+		return "did you mean " + elsewhere + "?"
+	}
+	if within == "" {
+		return "known here are " + strings.Join(siblings, ", ")
+	}
+	return "known in " + within + " are " + strings.Join(siblings, ", ")
+}
+
+// unknownFlagHint is unknownHint for a key given by its whole path.
+func unknownFlagHint(key string) string {
+	c := Default()
+	var known []string
+	for _, f := range keys(&c) {
+		known = append(known, f.Key)
+	}
+	if near := nearest(key, known); near != "" {
+		return "did you mean --" + near + "?"
+	}
+	return ""
+}
+
+// nearest is the candidate that a slip of the finger turns into name, or "".
+func nearest(name string, candidates []string) string {
+	best, bestDistance := "", 1+max(1, len(name)/3)
+	for _, c := range candidates {
+		d := levenshtein.Distance(strings.ToLower(name), c, nil)
+		if d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// keyElsewhere finds a key of exactly this name in another section.
+func keyElsewhere(name string) string {
+	c := Default()
+	for _, f := range keys(&c) {
+		for _, k := range append(f.members(), f) {
+			if _, last := split(k.Key); last == name && !isNotYet(k.Key) {
+				return k.Key
+			}
+		}
+	}
+	return ""
+}
+
+// split takes the last step off a path of bare keys.
+func split(key string) (table, name string) {
+	i := strings.LastIndexByte(key, '.')
+	return key[:max(i, 0)], key[i+1:]
+}
