@@ -107,7 +107,7 @@ func (g GPU) MemoryKnown() bool { return g.Total > 0 }
 // Sample is one round over all GPUs.
 type Sample struct {
 	At     time.Time     `json:"at"` // when the round began
-	Took   time.Duration `json:"took"`
+	Took   time.Duration `json:"took_ns"`
 	Driver string        `json:"driver,omitempty"` // version of the kernel driver
 	NVML   string        `json:"nvml,omitempty"`   // version of the library
 	CUDA   string        `json:"cuda,omitempty"`   // newest CUDA that the driver serves: 13.0
