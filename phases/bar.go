@@ -1,0 +1,206 @@
+package phases
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// A bar is one state of a progress bar, as tqdm draws it:
+//
+//	Loading safetensors checkpoint shards:  33% Completed | 1/3 [00:00<00:00,  6.66it/s]
+//	Capturing batches (bs=8 avail_mem=10.19 GB):  50%|█████     | 3/6 [00:32<00:30, 10.19s/it]
+//	  0%|          | 0/13 [00:00<?, ?it/s]
+//
+// or a narrower form of it. Both numbers are always there.
+type bar struct {
+	desc        []byte // what it counts; empty where it says nothing
+	done, total int64
+}
+
+// nextBar reads the first bar of text and returns what follows it; ok is false
+// where there is none. Bars may be glued to each other without a separator.
+func nextBar(text []byte) (b bar, rest []byte, ok bool) {
+	for from := 0; ; {
+		k := bytes.Index(text[from:], []byte(" ["))
+		if k < 0 {
+			return bar{}, nil, false
+		}
+		k += from
+		from = k + 2
+		slash := k
+		for slash > 0 && isCountByte(text[slash-1]) {
+			slash--
+		}
+		start := slash
+		if start == k || start < 2 || text[start-1] != '/' {
+			continue
+		}
+		slash = start - 1
+		start = slash
+		for start > 0 && isCountByte(text[start-1]) {
+			start--
+		}
+		done, okDone := parseCount(text[start:slash])
+		total, okTotal := parseCount(text[slash+1 : k])
+		if !okDone || !okTotal || total == 0 || done > total {
+			continue
+		}
+		percent := bytes.LastIndexByte(text[:start], '%')
+		if percent < 0 {
+			continue
+		}
+		return bar{desc: barDesc(text[:percent]), done: done, total: total}, barRest(text[k:]), true
+	}
+}
+
+// barDesc is the text before ": 33%".
+func barDesc(head []byte) []byte {
+	end := len(head)
+	for end > 0 && (head[end-1] >= '0' && head[end-1] <= '9' || head[end-1] == ' ') {
+		end--
+	}
+	return bytes.TrimSpace(bytes.TrimSuffix(head[:end], []byte(":")))
+}
+
+// barRest is what follows the bracket with the times.
+func barRest(tail []byte) []byte {
+	if end := bytes.IndexByte(tail, ']'); end >= 0 {
+		return tail[end+1:]
+	}
+	return nil
+}
+
+func isCountByte(c byte) bool {
+	return c >= '0' && c <= '9' || c == '.' || c == 'k' || c == 'M' || c == 'G' || c == 'T' || c == 'B'
+}
+
+// parseCount reads "163", "512M", "4.30G": tqdm's own scaling by 1000.
+func parseCount(b []byte) (int64, bool) {
+	b = bytes.TrimSuffix(b, []byte("B"))
+	if len(b) == 0 || len(b) > 15 {
+		return 0, false
+	}
+	scale := 1.0
+	if i := bytes.IndexByte([]byte("kMGT"), b[len(b)-1]); i >= 0 {
+		scale = [...]float64{1e3, 1e6, 1e9, 1e12}[i]
+		b = b[:len(b)-1]
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || v < 0 || v*scale > 1e18 {
+		return 0, false
+	}
+	return int64(v * scale), true
+}
+
+// bars reads every bar of a line.
+func (t *Tracker) bars(msg []byte) {
+	if bytes.IndexByte(msg, '%') < 0 {
+		return
+	}
+	for range 4096 {
+		b, rest, ok := nextBar(msg)
+		if !ok {
+			return
+		}
+		t.bar(b)
+		msg = rest
+	}
+}
+
+// bar finds the rule that knows the description and counts. A bar without one
+// belongs to the capture, the only phase that draws such bars.
+func (t *Tracker) bar(b bar) {
+	n := t.line.node
+	rank := n.ranks.leader()
+	if len(b.desc) == 0 {
+		if n.ranks.phase() == GraphCapture {
+			t.count(nil, rank, b, "graphs", "")
+		}
+		return
+	}
+	var found *Rule
+	var name string
+	hits := t.barHits
+	hits.reset()
+	t.rules.matcher.find(b.desc, hits)
+	hits.each(func(i int) {
+		r := t.rules.rules[i]
+		if found != nil || r.Kind != RuleProgress {
+			return
+		}
+		if groups, ok := r.match(b.desc); ok {
+			found, name = r, string(r.group(b.desc, groups, "name"))
+			n.seenRules[r] = true
+			if r.From == "" {
+				n.sglang = true
+			}
+			t.numbers(r, b.desc, groups)
+		}
+	})
+	if found != nil {
+		t.count(found, rank, b, found.Unit, name)
+	}
+}
+
+// countGroups counts a stamped line that tells done and total itself.
+func (t *Tracker) countGroups(r *Rule, msg []byte, groups []int) {
+	b := bar{desc: r.group(msg, groups, "name")}
+	var ok bool
+	if b.done, ok = parseCount(r.group(msg, groups, "done")); !ok {
+		t.enterOf(r, t.line.rank)
+		return
+	}
+	if b.total, ok = parseCount(r.group(msg, groups, "total")); !ok {
+		b.total = b.done
+	}
+	t.count(r, t.line.rank, b, r.Unit, string(b.desc))
+}
+
+// enterOf moves a rank to the phase that a progress rule names.
+func (t *Tracker) enterOf(r *Rule, rank *rankState) {
+	if r == nil || r.Phase == nil {
+		return
+	}
+	n := t.line.node
+	n.begun = true
+	if *r.Phase < Warmup && t.advance(rank, *r.Phase, r) {
+		n.outlived(rank)
+	}
+}
+
+// count notes a counter and reports it where it grew. The same bar drawn again
+// from the start is a new pass.
+func (t *Tracker) count(r *Rule, rank *rankState, b bar, unit, name string) {
+	n := t.line.node
+	t.enterOf(r, rank)
+	key := name
+	if r != nil {
+		key = r.ID + "\x00" + name
+	}
+	c := n.counters[key]
+	switch {
+	case c == nil && len(n.counters) >= maxCounters:
+		return
+	case c == nil:
+		c = &counter{done: -1, total: b.total}
+		n.counters[key] = c
+	case b.total != c.total, b.done < c.done && c.done == c.total:
+		*c = counter{done: -1, total: b.total, pass: c.pass + 1}
+	}
+	if b.done <= c.done {
+		return
+	}
+	grew := b.done > 0
+	c.done = b.done
+	n.bar = &Progress{Done: b.done, Total: b.total, Unit: unit, Name: clip(b.desc, 80)}
+	if !grew {
+		return
+	}
+	t.moved(n)
+	n.outlived(rank)
+	o := Observation{Kind: KindProgress, Done: b.done, Total: b.total, Unit: unit, Rank: t.rankName(n, rank), RankPhase: rank.phase}
+	if r != nil {
+		o.Rule = r.ID
+	}
+	t.emit(o)
+}

@@ -1,0 +1,314 @@
+package phases
+
+import (
+	"bytes"
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+const (
+	maxClues    = 64
+	maxRepeats  = 1024
+	maxCounters = 1024
+	maxActive   = 32
+)
+
+// examine looks at a message with every rule whose literal stands in it.
+func (t *Tracker) examine() {
+	l := &t.line
+	msg := l.h.msg
+	if bytes.HasPrefix(msg, serverArgs) {
+		t.begin()
+		return
+	}
+	open := l.node.open[l.key]
+	inFrames := open != nil && open.frames && !open.message && len(msg) > 0 && msg[0] == ' '
+	t.hits.reset()
+	t.rules.matcher.find(msg, t.hits)
+	if t.hits.any && t.noise(msg, open) {
+		return
+	}
+	if !l.h.stamped && t.traceback(msg, open, inFrames) {
+		return
+	}
+	if !l.h.stamped {
+		t.bars(msg)
+	}
+	if t.hits.any {
+		t.apply(msg)
+	}
+	if l.h.stamped && bytes.Contains(msg, tracebackHead) && l.node.open[-1] == nil {
+		t.openFailure()
+	}
+}
+
+// begin starts an attempt. The line holds nearly every keyword: no other rule
+// sees it.
+func (t *Tracker) begin() {
+	n := t.line.node
+	n.sglang = true
+	if n.started() {
+		t.earlier = append(t.earlier, t.summary(n))
+		if len(t.earlier) > 50 {
+			t.earlier = t.earlier[1:]
+		}
+		n.reset()
+	}
+	n.begun, n.fromStart = true, true
+	t.advance(n.ranks.main, Starting, nil)
+}
+
+// noise tells whether a rule knows the line as harmless; nothing else sees it.
+func (t *Tracker) noise(msg []byte, open *failure) (harmless bool) {
+	t.hits.each(func(i int) {
+		r := t.rules.rules[i]
+		if r.Kind != RuleNoise || harmless {
+			return
+		}
+		if _, ok := r.match(msg); ok {
+			harmless = true
+		}
+	})
+	if !harmless {
+		return false
+	}
+	n := t.line.node
+	switch {
+	case bytes.Contains(msg, tracebackHead):
+		n.open[t.line.key] = &failure{harness: true, frames: true}
+	case open != nil && isFrame(msg):
+		open.harness = true
+	}
+	return true
+}
+
+// apply performs the rules that match a line, in their order.
+func (t *Tracker) apply(msg []byte) {
+	var target *failure
+	t.hits.each(func(i int) {
+		r := t.rules.rules[i]
+		if r.Kind == RuleFrame || r.Kind == RuleNoise {
+			return
+		}
+		groups, ok := r.match(msg)
+		if !ok {
+			return
+		}
+		t.line.node.seenRules[r] = true
+		if r.From == "" && r.Kind != RuleFault {
+			t.line.node.sglang = true
+		}
+		t.numbers(r, msg, groups)
+		if r.Kind == RuleFault {
+			target = t.faultLine(r, msg, groups, target)
+			return
+		}
+		t.perform(r, msg, groups)
+	})
+}
+
+// perform does what a matching rule that is no fault asks for.
+func (t *Tracker) perform(r *Rule, msg []byte, groups []int) {
+	l := &t.line
+	switch r.Kind {
+	case RuleEnter:
+		t.enter(r)
+	case RuleReady:
+		t.ready(r)
+	case RuleWork:
+		t.work(r, msg)
+	case RuleDrain:
+		l.node.drained = true
+		t.emit(Observation{Kind: KindDrain, Rule: r.ID, Text: clip(msg, maxFaultText)})
+	case RuleActivity:
+		t.activity(r, msg)
+	case RuleProgress:
+		if l.h.stamped {
+			t.countGroups(r, msg, groups)
+		}
+	case RuleNote:
+		t.emit(Observation{Kind: KindNote, Rule: r.ID, Text: clip(msg, maxFaultText)})
+	}
+}
+
+// enter moves the rank to the rule's phase. Once HTTP is up, everybody is there.
+func (t *Tracker) enter(r *Rule) {
+	l := &t.line
+	n := l.node
+	n.begun = true
+	if *r.Phase >= Warmup {
+		if n.ranks.main.phase < *r.Phase {
+			n.outlived(nil)
+			t.raise(*r.Phase, r)
+		}
+		return
+	}
+	if t.advance(l.rank, *r.Phase, r) {
+		n.outlived(l.rank)
+	}
+}
+
+// ready marks the node's ready moment.
+func (t *Tracker) ready(r *Rule) {
+	n := t.line.node
+	if n.ready {
+		return
+	}
+	n.ready = true
+	n.outlived(nil)
+	t.raise(Ready, r)
+	t.emit(Observation{Kind: KindReady, Rule: r.ID})
+	t.checkDrift(n)
+}
+
+var runningReq = []byte("#running-req: ")
+
+// work reads a batch line. Before ready it is the warm-up's own request, unless
+// several requests run: then the ready line is not in what we were given.
+func (t *Tracker) work(r *Rule, msg []byte) {
+	n := t.line.node
+	n.outlived(nil)
+	switch {
+	case n.isReady():
+	case !n.begun:
+		n.inferred = true
+	default:
+		if k := bytes.Index(msg, runningReq); k >= 0 {
+			digits := msg[k+len(runningReq):]
+			end := 0
+			for end < len(digits) && digits[end] >= '0' && digits[end] <= '9' {
+				end++
+			}
+			if running, err := strconv.Atoi(string(digits[:end])); err == nil && running >= 2 {
+				n.busy++
+			}
+		}
+		n.inferred = n.busy >= 2
+	}
+	if !n.isReady() {
+		t.raise(Warmup, r)
+		return
+	}
+	if n.ranks.main.phase < Serving {
+		t.raise(Serving, r)
+		t.emit(Observation{Kind: KindServing, Rule: r.ID})
+	}
+}
+
+func (t *Tracker) activity(r *Rule, msg []byte) {
+	n := t.line.node
+	n.begun = true
+	if r.Phase != nil {
+		t.advance(t.line.rank, *r.Phase, r)
+	}
+	if !contains(n.active, r.Activity) && len(n.active) < maxActive {
+		n.active = append(n.active, r.Activity)
+	}
+	t.emit(Observation{Kind: KindActivity, Rule: r.ID, Activity: r.Activity, Text: clip(msg, maxFaultText)})
+}
+
+// advance moves one rank on and says so; it tells whether it moved.
+func (t *Tracker) advance(rank *rankState, to Phase, r *Rule) bool {
+	n := t.line.node
+	if !n.ranks.advance(rank, to) {
+		return false
+	}
+	t.moved(n)
+	t.phaseNews(rank, r)
+	return true
+}
+
+// raise moves every rank of the node on and says it once, for main.
+func (t *Tracker) raise(to Phase, r *Rule) {
+	n := t.line.node
+	if n.ranks.main.phase >= to {
+		return
+	}
+	n.ranks.raise(to)
+	t.moved(n)
+	t.phaseNews(n.ranks.main, r)
+}
+
+func (t *Tracker) phaseNews(rank *rankState, r *Rule) {
+	n := t.line.node
+	n.enter(n.ranks.phase(), t.line.h.time())
+	o := Observation{Kind: KindPhase, RankPhase: rank.phase, Rank: t.rankName(n, rank)}
+	if r != nil {
+		o.Rule = r.ID
+	}
+	t.emit(o)
+}
+
+// moved notes the last sign of progress.
+func (t *Tracker) moved(n *node) {
+	n.lastMove = Mark{Line: t.line.line, Time: timestamp(t.line.h.time())}
+}
+
+// emit adds what every observation of this line carries.
+func (t *Tracker) emit(o Observation) {
+	l := &t.line
+	o.Offset, o.Line, o.Time = l.offset, l.line, l.h.time()
+	if o.Rank == "" {
+		o.Rank = t.rankName(l.node, l.rank)
+		o.RankPhase = l.rank.phase
+	}
+	o.Phase = t.Phase()
+	t.out = append(t.out, o)
+}
+
+// numbers picks up the groups n_NAME of a match.
+func (t *Tracker) numbers(r *Rule, msg []byte, groups []int) {
+	if r.re == nil || groups == nil {
+		return
+	}
+	for i, name := range r.re.SubexpNames() {
+		if len(name) < 3 || name[:2] != "n_" || groups[2*i] < 0 {
+			continue
+		}
+		if v, err := strconv.ParseFloat(string(msg[groups[2*i]:groups[2*i+1]]), 64); err == nil {
+			t.line.node.numbers[name[2:]] = v
+		}
+	}
+}
+
+// repeated counts the distinct lines in which a rule's key stayed the same, and
+// tells whether there are enough of them.
+func (t *Tracker) repeated(r *Rule, msg []byte, groups []int) bool {
+	if r.Times <= 1 {
+		return true
+	}
+	n := t.line.node
+	key := r.ID + "\x00" + string(r.group(msg, groups, "key"))
+	if n.repeats[key] == 0 && len(n.repeats) >= maxRepeats {
+		return false
+	}
+	sum := fnv.New64a()
+	sum.Write(msg)
+	same := key + "\x00" + strconv.FormatUint(sum.Sum64(), 16)
+	if n.repeats[same] > 0 {
+		return n.repeats[key] >= r.Times
+	}
+	n.repeats[same] = 1
+	n.repeats[key]++
+	return n.repeats[key] >= r.Times
+}
+
+// checkDrift tells once, when a start that was seen from its begin got ready,
+// which expected lines never came.
+func (t *Tracker) checkDrift(n *node) {
+	if t.drifted || !n.begun {
+		return
+	}
+	for _, r := range t.rules.rules {
+		if r.Expected && !n.seenRules[r] {
+			t.drift = append(t.drift, r.ID)
+		}
+	}
+	if len(t.drift) == 0 || !n.fromStart {
+		t.drift = nil
+		return
+	}
+	t.drifted = true
+	t.emit(Observation{Kind: KindDrift, Rule: t.drift[0], Text: "got ready, yet no line matched " + strings.Join(t.drift, ", ")})
+}

@@ -1,0 +1,120 @@
+package phases
+
+import "bytes"
+
+const (
+	maxFailures  = 256 // kept of one attempt; later ones are only counted
+	maxFaultText = 500 // bytes of a fault's text
+)
+
+// A fault is one failure-indicating line.
+type fault struct {
+	rule     *Rule // nil: an exception that no rule knows
+	severity Severity
+	cause    string
+	rank     *rankState
+	label    string // the rank's name as reported
+	line     int
+	offset   int64
+	stamp    [23]byte
+	text     string
+}
+
+// strength orders faults by how well they state a cause.
+func (f *fault) strength() int {
+	switch {
+	case f == nil:
+		return 0
+	case f.rule == nil:
+		return 4 // an exception of its own
+	}
+	switch f.severity {
+	case SeverityDetail:
+		return 6
+	case SeverityFault:
+		return 5
+	case SeverityWrapper:
+		return 3
+	case SeverityEcho:
+		return 2
+	}
+	return 1
+}
+
+// stands tells a fault that states a cause of its own from mere consequences.
+func (f *fault) stands() bool { return f.strength() >= 4 }
+
+// A failure is one episode of one rank: a traceback with its message, or a
+// single line. Its best fault speaks for it.
+type failure struct {
+	best    *fault
+	rank    *rankState
+	certain bool   // some line of it proves that the launch or server failed
+	hint    *Phase // what the deepest telling frame says of the phase
+	harness bool   // a test program's own traceback: never a failure of the server
+	frames  bool   // traceback frames were seen
+	message bool   // the last exception line has come; what follows is its text
+}
+
+// offer lets a fault speak for the failure where it states the cause better.
+func (f *failure) offer(x *fault) {
+	if x.strength() > f.best.strength() {
+		f.best = x
+	}
+}
+
+// exceptionType returns the class of a final traceback line, nil where the line
+// is none: "torch.OutOfMemoryError: CUDA out of memory", "AssertionError". In a
+// traceback every dotted name will do; elsewhere it must end like an exception.
+func exceptionType(msg []byte, inTraceback bool) []byte {
+	end := 0
+	for end < len(msg) && end < 120 && isNameByte(msg[end]) {
+		end++
+	}
+	if end < 4 || msg[0] >= '0' && msg[0] <= '9' || msg[0] == '.' {
+		return nil
+	}
+	name, rest := msg[:end], msg[end:]
+	if len(rest) > 0 && !bytes.HasPrefix(rest, []byte(": ")) && !bytes.Equal(rest, []byte(":")) {
+		return nil
+	}
+	last := name[bytes.LastIndexByte(name, '.')+1:]
+	for _, suffix := range [...]string{"Error", "Exception", "Interrupt", "Exit", "OutOfResources", "NotFound"} {
+		if bytes.HasSuffix(last, []byte(suffix)) {
+			return name
+		}
+	}
+	if inTraceback && len(last) > 0 && last[0] >= 'A' && last[0] <= 'Z' && len(rest) > 0 {
+		return name
+	}
+	return nil
+}
+
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.'
+}
+
+// isFrame tells a traceback's frame line.
+func isFrame(msg []byte) bool { return bytes.HasPrefix(msg, []byte(`  File "`)) }
+
+var (
+	tracebackHead = []byte("Traceback (most recent call last)")
+	chainHandling = []byte("During handling of the above exception")
+	chainDirect   = []byte("The above exception was the direct cause")
+)
+
+// isChain tells the line between two exceptions of one traceback.
+func isChain(msg []byte) bool {
+	return bytes.HasPrefix(msg, chainHandling) || bytes.HasPrefix(msg, chainDirect)
+}
+
+// clip cuts a text at a length, never inside a character.
+func clip(b []byte, n int) string {
+	if len(b) <= n {
+		return string(b)
+	}
+	for n > 0 && b[n]&0xC0 == 0x80 {
+		n--
+	}
+	return string(b[:n])
+}

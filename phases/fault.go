@@ -1,0 +1,208 @@
+package phases
+
+import "bytes"
+
+// genericCause is the cause of an exception that no rule knows.
+const genericCause = "scheduler_exception"
+
+// traceback follows frames, chains and final lines of a Python traceback that
+// carries no prefix. It tells whether the line needs no other reading.
+func (t *Tracker) traceback(msg []byte, open *failure, inFrames bool) (done bool) {
+	switch {
+	case bytes.Contains(msg, tracebackHead):
+		t.tracebackHead(open)
+		return bytes.HasPrefix(msg, tracebackHead)
+	case isFrame(msg):
+		if open == nil {
+			open = t.openFailure()
+		}
+		if open != nil {
+			open.frames, open.message = true, false
+			t.frameHint(msg, open)
+		}
+		return true
+	case inFrames:
+		return true // a source line or a caret line under a frame
+	case isChain(msg):
+		if open != nil {
+			open.message = false
+		}
+		return true
+	}
+	class := exceptionType(msg, open != nil && open.frames && !open.message)
+	if class == nil {
+		return false
+	}
+	t.exception(msg, class, open)
+	return true
+}
+
+// tracebackHead opens a failure, or goes on with the one whose chain it is.
+func (t *Tracker) tracebackHead(open *failure) {
+	if open == nil {
+		open = t.openFailure()
+	}
+	if open != nil {
+		open.frames, open.message = true, false
+	}
+}
+
+// exception takes the final line of a traceback, or one that stands alone.
+func (t *Tracker) exception(msg, class []byte, open *failure) {
+	l := &t.line
+	if open == nil {
+		if open = t.openFailure(); open == nil {
+			return
+		}
+	}
+	open.message = true
+	if bytes.HasSuffix(class, []byte("KeyboardInterrupt")) || bytes.Equal(class, []byte("SystemExit")) {
+		open.harness = true
+		l.node.drained = l.node.drained || class[0] == 'K'
+		return
+	}
+	known := false
+	t.hits.each(func(i int) {
+		r := t.rules.rules[i]
+		if r.Kind != RuleFault {
+			return
+		}
+		if groups, ok := r.match(msg); ok && t.repeated(r, msg, groups) {
+			l.node.seenRules[r] = true
+			t.record(r, msg, groups, open)
+			known = known || r.Severity != SeverityClue
+		}
+	})
+	if !known {
+		t.record(nil, msg, nil, open)
+	}
+}
+
+// faultLine records a fault that stands in a line of its own or in the text
+// after an exception. All faults of one line share a failure.
+func (t *Tracker) faultLine(r *Rule, msg []byte, groups []int, target *failure) *failure {
+	if !t.repeated(r, msg, groups) {
+		return target
+	}
+	l := &t.line
+	if target == nil {
+		target = l.node.open[l.key]
+	}
+	if target == nil && r.Severity != SeverityClue {
+		if target = t.openFailure(); target == nil {
+			return nil
+		}
+		if !l.h.stamped || !bytes.Contains(msg, tracebackHead) {
+			delete(l.node.open, l.key)
+		}
+	}
+	t.record(r, msg, groups, target)
+	return target
+}
+
+// openFailure begins a failure at this line; what follows without a prefix
+// belongs to it. It is muted after an orderly shutdown has begun.
+func (t *Tracker) openFailure() *failure {
+	l := &t.line
+	if l.node.drained {
+		f := &failure{rank: l.rank, harness: true, frames: true}
+		l.node.open[l.key] = f
+		return f
+	}
+	f := l.node.fail(l.rank)
+	if f != nil {
+		l.node.open[l.key] = f
+	}
+	return f
+}
+
+// frameHint learns the phase from a frame. The deepest frame that tells counts.
+func (t *Tracker) frameHint(msg []byte, open *failure) {
+	t.hits.each(func(i int) {
+		r := t.rules.rules[i]
+		if r.Kind != RuleFrame {
+			return
+		}
+		if _, ok := r.match(msg); ok {
+			open.hint = r.Phase
+		}
+	})
+}
+
+// record makes a fault of the line, offers it to its failure and says so.
+func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
+	l := &t.line
+	if f != nil && f.harness {
+		return
+	}
+	x := &fault{rule: r, cause: genericCause, rank: l.rank, line: l.line, offset: l.offset, severity: SeverityFault}
+	if f != nil && f.rank != nil {
+		x.rank = f.rank
+	}
+	x.label = t.rankName(l.node, x.rank)
+	copy(x.stamp[:], l.node.stamp[:l.node.stamped])
+	text := msg
+	if r != nil {
+		x.severity = r.Severity
+		if g := r.group(msg, groups, "text"); g != nil {
+			text = g
+		}
+	}
+	x.text = clip(bytes.TrimSpace(text), maxFaultText)
+	phase := t.phaseAt(x.rank, r, f)
+	if r != nil {
+		x.cause = r.causeIn(phase)
+	}
+	if x.severity == SeverityClue {
+		t.clue(x)
+		return
+	}
+	if phase > x.rank.phase || !x.rank.moved {
+		l.node.ranks.advance(x.rank, phase)
+	}
+	f.certain = f.certain || r != nil && r.Certain
+	f.offer(x)
+	t.faultNews(x, f)
+}
+
+// phaseAt is the phase in which a fault struck: what the rank had reached, or
+// what the frames or the line itself imply. An excerpt that shows no start and
+// fails in the event loop failed in service; one that shows a start, in warm-up.
+func (t *Tracker) phaseAt(rank *rankState, r *Rule, f *failure) Phase {
+	n := t.line.node
+	at := rank.phase
+	if !rank.moved {
+		at = n.ranks.phase()
+	}
+	hint := Starting
+	if f != nil && f.hint != nil {
+		hint = *f.hint
+	} else if r != nil && r.Phase != nil {
+		hint = *r.Phase
+	}
+	if hint > Warmup && n.begun && !n.isReady() {
+		hint = Warmup
+	}
+	return max(at, hint)
+}
+
+func (t *Tracker) clue(x *fault) {
+	n := t.line.node
+	if len(n.clues) < maxClues {
+		n.clues = append(n.clues, x)
+	} else {
+		n.clues[maxClues-1] = x
+	}
+	t.emit(Observation{Kind: KindNote, Rule: x.rule.ID, Cause: x.cause, Text: x.text})
+}
+
+// faultNews reports a fault: an echo where another failure states the cause.
+func (t *Tracker) faultNews(x *fault, f *failure) {
+	o := Observation{Kind: KindFault, Cause: x.cause, Certain: f.certain, Text: x.text, Rank: x.label, RankPhase: x.rank.phase}
+	if x.rule != nil {
+		o.Rule = x.rule.ID
+	}
+	root := t.line.node.root()
+	o.Echo = x.severity == SeverityEcho || root != nil && root != f
+	t.emit(o)
+}

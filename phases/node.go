@@ -1,0 +1,171 @@
+package phases
+
+import "time"
+
+// A node is one source of output: usually the whole stream, or one container,
+// pod, actor or task of it. It holds the last start attempt seen there.
+type node struct {
+	index  int
+	source string
+	label  string // "node1/" where ranks need it
+
+	ranks     *rankTable
+	attempts  int
+	begun     bool // a line of a start was seen: an early batch is the warm-up's
+	sglang    bool // a line was seen that only SGLang prints
+	ready     bool
+	inferred  bool // ready was never said, but several requests run at once
+	drained   bool // an orderly shutdown was asked for
+	fromStart bool // its first line was seen
+	busy      int  // batches of several requests before ready
+	failures  []*failure
+	dropped   int // failures beyond the bound
+	clues     []*fault
+	open      map[int]*failure // by torch rank number, -1 for lines without
+	counters  map[string]*counter
+	bar       *Progress // the last counter that moved
+	numbers   map[string]float64
+	active    []string // activities, in order of appearance
+	seenRules map[*Rule]bool
+	repeats   map[string]int
+	lastMove  Mark
+	spans     []Span
+	stamp     [23]byte // of the last line that carried a time
+	stamped   int      // its length
+}
+
+// A counter is one bar: a later pass of the same bar counts anew.
+type counter struct {
+	done, total int64
+	pass        int
+}
+
+func newNode(index int, source string) *node {
+	n := &node{index: index, source: source}
+	n.reset()
+	return n
+}
+
+// reset begins an attempt.
+func (n *node) reset() {
+	n.attempts++
+	n.ranks = newRankTable()
+	n.begun, n.ready, n.inferred, n.drained, n.fromStart, n.busy = false, false, false, false, false, 0
+	n.failures, n.dropped, n.clues = nil, 0, nil
+	n.open = make(map[int]*failure)
+	n.counters = make(map[string]*counter)
+	n.bar, n.active, n.spans = nil, nil, nil
+	n.numbers = make(map[string]float64)
+	n.seenRules = make(map[*Rule]bool)
+	n.repeats = make(map[string]int)
+	n.lastMove = Mark{}
+}
+
+// started tells whether the attempt has shown anything of itself, so that
+// another start line is a new attempt and not an echo of the first.
+func (n *node) started() bool {
+	return n.ranks.main.moved || len(n.ranks.list) > 0 || len(n.failures) > 0 || n.drained
+}
+
+// isReady: the ready line, or the work of a server whose ready line is not in
+// the excerpt.
+func (n *node) isReady() bool { return n.ready || n.inferred }
+
+// now is the last time printed, zero where none was.
+func (n *node) now() time.Time { return parseStamp(n.stamp[:n.stamped]) }
+
+func (n *node) setStamp(stamp []byte) { n.stamped = copy(n.stamp[:], stamp) }
+
+// close ends the failures that collect lines.
+func (n *node) close() { clear(n.open) }
+
+// fail opens a failure, or returns nil where too many are kept already.
+func (n *node) fail(rank *rankState) *failure {
+	if len(n.failures) >= maxFailures {
+		n.dropped++
+		return nil
+	}
+	f := &failure{rank: rank}
+	n.failures = append(n.failures, f)
+	return f
+}
+
+// outlived forgets what did not stop the rank (nil: anybody): a handled error
+// is no cause of anything.
+func (n *node) outlived(rank *rankState) {
+	keep := n.failures[:0]
+	for _, f := range n.failures {
+		if f.certain || rank != nil && f.rank != rank {
+			keep = append(keep, f)
+		}
+	}
+	n.failures = keep
+	clues := n.clues[:0]
+	for _, c := range n.clues {
+		if rank != nil && c.rank != rank {
+			clues = append(clues, c)
+		}
+	}
+	n.clues = clues
+	if len(n.failures) == 0 {
+		n.close()
+	}
+}
+
+// certain tells whether the output itself proves a failure.
+func (n *node) certain() bool {
+	for _, f := range n.failures {
+		if f.certain {
+			return true
+		}
+	}
+	return false
+}
+
+// root is the failure that explains the others: the first that states a cause
+// of its own, else the first wrapper, else the first consequence.
+func (n *node) root() *failure {
+	var root *failure
+	for _, f := range n.failures {
+		if f.harness || f.best == nil {
+			continue
+		}
+		if f.best.stands() && !n.explained(f) {
+			return f
+		}
+		if root == nil || f.best.strength() > root.best.strength() {
+			root = f
+		}
+	}
+	return root
+}
+
+// explained tells whether a rule that this fault depends on was seen as well.
+func (n *node) explained(f *failure) bool {
+	if f.best.rule == nil || len(f.best.rule.DependsOn) == 0 {
+		return false
+	}
+	for _, other := range n.failures {
+		if other.best != nil && other.best.rule != nil && contains(f.best.rule.DependsOn, other.best.rule.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// cause is the fault that states the root cause, nil where nothing failed: the
+// root failure's best line, or an earlier clue that says the same more plainly.
+func (n *node) cause() (*fault, *failure) {
+	root := n.root()
+	if root == nil {
+		return nil, nil
+	}
+	best := root.best
+	for _, c := range n.clues {
+		same := c.cause == best.cause || !best.stands()
+		if same && c.offset < best.offset && c.cause != "" {
+			return c, root
+		}
+	}
+	return best, root
+}

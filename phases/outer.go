@@ -1,0 +1,211 @@
+package phases
+
+import "bytes"
+
+// outerPrefix reads one prefix that a relay put before the line and returns its
+// length, 0 where it knows none. Who relayed it goes to h.source, its time to
+// h.stamp, a torch rank to h.number.
+//
+// The shapes are those of kubectl and CRI, Docker and Compose, Ray, journald,
+// Slurm (srun --label), cloud log exports, and torch's own.
+func outerPrefix(text []byte, h *header) int {
+	if len(text) == 0 {
+		return 0
+	}
+	switch c := text[0]; {
+	case c == '[':
+		return bracketPrefix(text, h)
+	case c == '(':
+		return rayPrefix(text, h)
+	case c >= '0' && c <= '9' || c == ' ':
+		if n := timePrefix(text, h); n > 0 {
+			return n
+		}
+		return slurmPrefix(text, h)
+	case c >= 'A' && c <= 'Z':
+		if n := exportPrefix(text, h); n > 0 {
+			return n
+		}
+		if n := journalPrefix(text, h); n > 0 {
+			return n
+		}
+	}
+	return composePrefix(text, h)
+}
+
+// bracketPrefix: "[rank3]: " of torch, "[pod/name/container] " of kubectl,
+// "[sglang]     | " of compose-like runners.
+func bracketPrefix(text []byte, h *header) int {
+	end := bytes.IndexByte(text[:min(len(text), 160)], ']')
+	if end < 2 || bytes.IndexByte(text[:end], ' ') >= 0 {
+		return 0
+	}
+	name := text[1:end]
+	if rest, ok := bytes.CutPrefix(name, []byte("rank")); ok {
+		n, ok := smallNumber(rest)
+		if !ok {
+			return 0
+		}
+		h.number = n
+		end++
+		if end < len(text) && text[end] == ':' {
+			end++
+		}
+		if end < len(text) && text[end] == ' ' {
+			end++
+		}
+		return end
+	}
+	after := bytes.TrimLeft(text[end+1:], " ")
+	if bytes.HasPrefix(after, []byte("| ")) || bytes.Equal(after, []byte("|")) {
+		h.source = name
+		return len(text) - len(bytes.TrimPrefix(after, []byte("|"))) + skipBlank(after[1:])
+	}
+	if bytes.HasPrefix(name, []byte("pod/")) && end+1 < len(text) && text[end+1] == ' ' {
+		h.source = name
+		return end + 2
+	}
+	return 0
+}
+
+func skipBlank(b []byte) int {
+	if len(b) > 0 && b[0] == ' ' {
+		return 1
+	}
+	return 0
+}
+
+// rayPrefix: "(WorkerDict pid=100863) ", "(pid=100863, ip=192.0.2.7) ".
+func rayPrefix(text []byte, h *header) int {
+	end := bytes.IndexByte(text[:min(len(text), 160)], ')')
+	if end < 0 || !bytes.Contains(text[:end], []byte("pid=")) || end+1 < len(text) && text[end+1] != ' ' {
+		return 0
+	}
+	name := text[1:end]
+	h.source = name[bytes.Index(name, []byte("pid=")):]
+	return min(end+2, len(text))
+}
+
+// timePrefix: "2025-07-25T07:53:08.217+08:00 " with or without CRI's
+// "stdout F ", "2025-02-04 21:29:23 " before SGLang's own bracket.
+func timePrefix(text []byte, h *header) int {
+	if !fits(text, "0000-00-00T00:00:00") && !fits(text, "0000-00-00 00:00:00") {
+		return 0
+	}
+	i := 19
+	for i < len(text) && (text[i] >= '0' && text[i] <= '9' || bytes.IndexByte([]byte(".+-:Z"), text[i]) >= 0) {
+		i++
+	}
+	if i >= len(text) || text[i] != ' ' || text[10] == ' ' && (i+1 >= len(text) || text[i+1] != '[') {
+		return 0
+	}
+	i++
+	if h.stamp == nil {
+		h.stamp = text[:19]
+	}
+	for _, stream := range []string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
+		if bytes.HasPrefix(text[i:], []byte(stream)) {
+			return i + len(stream)
+		}
+	}
+	return i
+}
+
+// slurmPrefix: " 3: " of srun --label.
+func slurmPrefix(text []byte, h *header) int {
+	i := 0
+	for i < len(text) && text[i] == ' ' && i < 4 {
+		i++
+	}
+	digits := i
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+		i++
+	}
+	if i == digits || i-digits > 5 || i+1 >= len(text) || text[i] != ':' || text[i+1] != ' ' {
+		return 0
+	}
+	h.source = text[digits:i]
+	return i + 2
+}
+
+// exportPrefix: "ERROR 2025-04-05T00:01:19.509514570Z " of cloud log exports.
+func exportPrefix(text []byte, h *header) int {
+	blank := bytes.IndexByte(text[:min(len(text), 12)], ' ')
+	if blank < 0 || !fits(text[blank+1:], "0000-00-00T00:00:00") {
+		return 0
+	}
+	n := timePrefix(text[blank+1:], h)
+	if n == 0 {
+		return 0
+	}
+	return blank + 1 + n
+}
+
+// journalPrefix: "Feb 19 05:52:10 host unit[123]: ", "2026-02-19T05:52:10+0100 host unit[123]: "
+// loses its time before.
+func journalPrefix(text []byte, h *header) int {
+	if len(text) < 20 || text[3] != ' ' || !fits(text[7:], "00:00:00") && !fits(text[6:], "00:00:00") {
+		return 0
+	}
+	colon := bytes.Index(text[:min(len(text), 200)], []byte("]: "))
+	if colon < 0 {
+		return 0
+	}
+	fields := bytes.Fields(text[:colon])
+	if len(fields) != 5 {
+		return 0
+	}
+	h.source = fields[3]
+	return colon + 3
+}
+
+// composePrefix: "worker-1  | ", and "host unit[123]: " that a journal's ISO
+// time left behind.
+func composePrefix(text []byte, h *header) int {
+	head := text[:min(len(text), 80)]
+	blank := bytes.IndexByte(head, ' ')
+	if blank <= 0 {
+		return 0
+	}
+	name := text[:blank]
+	after := bytes.TrimLeft(text[blank:], " ")
+	if bytes.HasPrefix(after, []byte("| ")) || bytes.Equal(after, []byte("|")) {
+		if !isServiceName(name) {
+			return 0
+		}
+		h.source = name
+		return len(text) - len(after) + 1 + skipBlank(after[1:])
+	}
+	if len(h.stamp) > 10 && h.stamp[10] == 'T' && h.source == nil {
+		if colon := bytes.Index(head, []byte("]: ")); colon > blank && bytes.IndexByte(head[blank+1:colon], ' ') < 0 {
+			h.source = name
+			return colon + 3
+		}
+	}
+	return 0
+}
+
+// isServiceName: letters, digits, dots, dashes, underscores, and no bar drawing.
+func isServiceName(b []byte) bool {
+	for _, c := range b {
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
+		if !ok {
+			return false
+		}
+	}
+	return len(b) > 0 && (b[0] > '9')
+}
+
+func smallNumber(b []byte) (int, bool) {
+	if len(b) == 0 || len(b) > 6 {
+		return 0, false
+	}
+	v := 0
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = v*10 + int(c-'0')
+	}
+	return v, true
+}

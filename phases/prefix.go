@@ -1,0 +1,248 @@
+package phases
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// A header is what stands before the message of a line: who wrote it and when.
+// Its slices point into the line and live no longer than it.
+type header struct {
+	source  []byte // who relayed the line: container, pod, Ray actor, Slurm task; nil where nobody did
+	rank    []byte // "TP3", "DP1 TP3"; nil for the parent and for single-GPU servers
+	number  int    // of a torch or NCCL line: its rank, else -1
+	stamp   []byte // "2026-02-19 05:52:10" or a form of it, as printed
+	stamped bool   // SGLang's own prefix stood there
+	msg     []byte // the rest
+}
+
+// time reads the stamp; the zero time where there is none or no date in it.
+func (h *header) time() time.Time { return parseStamp(h.stamp) }
+
+// A prefixer takes lines apart. It only holds scratch memory.
+type prefixer struct {
+	plain []byte // the line without colours
+	inner []byte // the line inside a JSON envelope
+}
+
+// parse reads the prefixes of one line. before is what stood glued in front of
+// SGLang's own prefix (the state of a bar), to be read as a line of its own.
+func (p *prefixer) parse(text []byte, h *header) (before []byte) {
+	*h = header{number: -1}
+	if n := stampEnd(text, h); n > 0 {
+		h.msg = text[n:]
+		return nil
+	}
+	text = p.unwrap(text)
+	for range 4 {
+		if n := stampEnd(text, h); n > 0 {
+			h.msg = text[n:]
+			return nil
+		}
+		n := outerPrefix(text, h)
+		if n == 0 {
+			break
+		}
+		text = text[n:]
+	}
+	if k := findStamp(text, 0); k > 0 {
+		n := stampEnd(text[k:], h)
+		h.msg = text[k+n:]
+		return text[:k]
+	}
+	h.msg = text
+	return nil
+}
+
+// unwrap removes colours and Docker's JSON envelope.
+func (p *prefixer) unwrap(text []byte) []byte {
+	if bytes.HasPrefix(text, []byte(`{"log":"`)) {
+		var envelope struct{ Log, Time string }
+		if json.Unmarshal(text, &envelope) == nil {
+			p.inner = append(p.inner[:0], bytes.TrimRight([]byte(envelope.Log), "\r\n")...)
+			text = p.inner
+		}
+	}
+	if bytes.IndexByte(text, 0x1b) >= 0 {
+		p.plain = stripANSI(p.plain[:0], text)
+		text = p.plain
+	}
+	return text
+}
+
+// stripANSI appends text without escape sequences (CSI, OSC and the short ones).
+func stripANSI(dst, text []byte) []byte {
+	for len(text) > 0 {
+		esc := bytes.IndexByte(text, 0x1b)
+		if esc < 0 {
+			return append(dst, text...)
+		}
+		dst = append(dst, text[:esc]...)
+		text = text[esc+1:]
+		text = text[escapeLen(text):]
+	}
+	return dst
+}
+
+// escapeLen is the length of the sequence after its escape byte.
+func escapeLen(text []byte) int {
+	if len(text) == 0 {
+		return 0
+	}
+	switch text[0] {
+	case '[':
+		for i := 1; i < len(text); i++ {
+			if text[i] >= 0x40 && text[i] <= 0x7e {
+				return i + 1
+			}
+		}
+		return len(text)
+	case ']':
+		if end := bytes.IndexByte(text, 0x07); end >= 0 {
+			return end + 1
+		}
+		return len(text)
+	}
+	return 1
+}
+
+// stampEnd reads SGLang's prefix at the begin of text and returns its length, 0
+// where there is none: [2026-02-19 05:52:10 TP0], [05:52:10 TP0], [TP1], and
+// the first without its bracket, as it shows where a line was cut.
+func stampEnd(text []byte, h *header) int {
+	i := 0
+	if len(text) > 0 && text[0] == '[' {
+		i = 1
+	}
+	n := stampLen(text[i:])
+	if n == 0 && i == 0 {
+		return 0
+	}
+	end := i + n
+	ranks := rankParts(text[end:], n == 0)
+	if ranks < 0 || i == 0 && ranks == 0 {
+		return 0
+	}
+	closed := end + ranks
+	if closed >= len(text) || text[closed] != ']' {
+		return 0
+	}
+	if n > 0 {
+		h.stamp = text[i:end]
+	}
+	if ranks > 0 {
+		h.rank = bytes.TrimLeft(text[end:closed], " ")
+	}
+	h.stamped = true
+	closed++
+	if closed < len(text) && text[closed] == ' ' {
+		closed++
+	}
+	return closed
+}
+
+// stampLen is the length of a time at the begin of b: a date and a time, a month,
+// a day and a time, or a time alone, each with or without milliseconds.
+func stampLen(b []byte) int {
+	n := 0
+	switch {
+	case fits(b, "0000-00-00 00:00:00"):
+		n = 19
+	case fits(b, "00-00 00:00:00"):
+		n = 14
+	case fits(b, "00:00:00"):
+		n = 8
+	default:
+		return 0
+	}
+	if fits(b[n:], ".000") {
+		n += 4
+	}
+	return n
+}
+
+// fits tells whether b begins in the shape of a model in which 0 is any digit.
+func fits(b []byte, model string) bool {
+	if len(b) < len(model) {
+		return false
+	}
+	for i := 0; i < len(model); i++ {
+		if model[i] == '0' {
+			if b[i] < '0' || b[i] > '9' {
+				return false
+			}
+		} else if b[i] != model[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// rankParts is the length of zero or more " NAME7" at the begin of b, -1 where
+// something else stands before the bracket. bare: the first one has no blank
+// before it, and there must be one.
+func rankParts(b []byte, bare bool) int {
+	i := 0
+	for i < len(b) && b[i] != ']' {
+		if !bare {
+			if b[i] != ' ' {
+				return -1
+			}
+			i++
+		}
+		bare = false
+		name := i
+		for i < len(b) && (b[i] >= 'A' && b[i] <= 'Z' || b[i] == '_') {
+			i++
+		}
+		digits := i
+		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+			i++
+		}
+		if digits == name || digits-name > 8 || i == digits || i-digits > 6 {
+			return -1
+		}
+	}
+	if bare {
+		return -1
+	}
+	return i
+}
+
+// findStamp looks for a full SGLang prefix at or after from, -1 where there is none.
+func findStamp(text []byte, from int) int {
+	var h header
+	for i := from; ; i++ {
+		k := bytes.Index(text[i:], []byte("[20"))
+		if k < 0 {
+			return -1
+		}
+		i += k
+		if fits(text[i+1:], "0000-00-00 00:00:00") && stampEnd(text[i:], &h) > 0 {
+			return i
+		}
+	}
+}
+
+// parseStamp reads "2026-02-19 05:52:10" with T or blank and perhaps
+// milliseconds. What carries no year is no time.
+func parseStamp(b []byte) time.Time {
+	if len(b) < 19 || !fits(b, "0000-00-00") || !fits(b[11:], "00:00:00") {
+		return time.Time{}
+	}
+	num := func(i, n int) (v int) {
+		for _, c := range b[i : i+n] {
+			v = v*10 + int(c-'0')
+		}
+		return v
+	}
+	nanos := 0
+	if len(b) >= 23 && fits(b[19:], ".000") {
+		nanos = num(20, 3) * int(time.Millisecond)
+	}
+	if m := num(5, 2); m < 1 || m > 12 {
+		return time.Time{}
+	}
+	return time.Date(num(0, 4), time.Month(num(5, 2)), num(8, 2), num(11, 2), num(14, 2), num(17, 2), nanos, time.UTC)
+}

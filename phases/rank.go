@@ -1,0 +1,136 @@
+package phases
+
+const (
+	mainRank  = "main" // the parent, and everything of a single-GPU server
+	maxRanks  = 16384  // of one node; more are hostile input
+	maxNodes  = 256
+	phaseSize = int(Serving) + 1
+)
+
+// A rankState is how far one rank has come.
+type rankState struct {
+	name  string
+	phase Phase
+	moved bool // some line told its phase
+	last  lastLines
+}
+
+// A rankTable holds the ranks of one node. The phase of the node is that of its
+// slowest rank; a rank that has told nothing yet is not held against the others.
+type rankTable struct {
+	byName map[string]*rankState
+	list   []*rankState
+	count  [phaseSize]int // ranks that have moved, by phase
+	main   *rankState
+}
+
+func newRankTable() *rankTable {
+	t := &rankTable{byName: make(map[string]*rankState)}
+	t.main = &rankState{name: mainRank}
+	t.main.last.limit = linesPerRank(0)
+	return t
+}
+
+// get finds or makes a rank; "" is main. Beyond the bound all share one.
+func (t *rankTable) get(name []byte) *rankState {
+	if len(name) == 0 {
+		return t.main
+	}
+	if r := t.byName[string(name)]; r != nil {
+		return r
+	}
+	if len(t.list) >= maxRanks {
+		return t.main
+	}
+	r := &rankState{name: string(name)}
+	r.last.limit = linesPerRank(len(t.list))
+	t.byName[r.name] = r
+	t.list = append(t.list, r)
+	return r
+}
+
+// leader is the rank that draws the bars: the first of the lowest number, main
+// where ranks are not told apart.
+func (t *rankTable) leader() *rankState {
+	for _, name := range [...]string{"TP0", "DP0 TP0", "DP0 TP0 EP0", "TP0 EP0", "PP0 TP0"} {
+		if r := t.byName[name]; r != nil {
+			return r
+		}
+	}
+	return t.main
+}
+
+// advance moves a rank on; it never moves back. It tells whether it moved.
+func (t *rankTable) advance(r *rankState, to Phase) bool {
+	if r.moved && to <= r.phase || !r.moved && to < r.phase {
+		return false
+	}
+	if r != t.main {
+		if r.moved {
+			t.count[r.phase]--
+		}
+		t.count[to]++
+	}
+	changed := !r.moved || r.phase != to
+	r.moved, r.phase = true, to
+	return changed
+}
+
+// raise lifts main and every rank to at least a phase: HTTP is up, ready.
+func (t *rankTable) raise(to Phase) {
+	t.advance(t.main, to)
+	for _, r := range t.list {
+		t.advance(r, to)
+	}
+}
+
+// phase is that of the slowest rank that has told one.
+func (t *rankTable) phase() Phase {
+	for p, n := range t.count {
+		if n > 0 {
+			return Phase(p)
+		}
+	}
+	return t.main.phase
+}
+
+// furthest is the phase of the fastest rank.
+func (t *rankTable) furthest() Phase {
+	for p := phaseSize - 1; p > 0; p-- {
+		if t.count[p] > 0 {
+			return max(Phase(p), t.main.phase)
+		}
+	}
+	return t.main.phase
+}
+
+// lastLines keeps the last few lines of a rank, each bounded, for evidence.
+type lastLines struct {
+	ring  []string
+	next  int
+	limit int
+}
+
+const lastLineBytes = 300
+
+// linesPerRank gives many ranks fewer lines each, so that the whole stays small.
+func linesPerRank(rank int) int {
+	if rank < 256 {
+		return 20
+	}
+	return 2
+}
+
+func (l *lastLines) add(text []byte) {
+	line := string(text[:min(len(text), lastLineBytes)])
+	if len(l.ring) < max(l.limit, 2) {
+		l.ring = append(l.ring, line)
+		return
+	}
+	l.ring[l.next] = line
+	l.next = (l.next + 1) % len(l.ring)
+}
+
+func (l *lastLines) list() []string {
+	return append(append([]string(nil), l.ring[l.next:]...), l.ring[:l.next]...)
+}

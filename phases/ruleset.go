@@ -1,0 +1,160 @@
+package phases
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"sort"
+	"sync"
+
+	"github.com/BurntSushi/toml"
+)
+
+//go:embed rules/*.toml
+var embedded embed.FS
+
+// A RuleSet is a list of rules ready for matching. It is read-only once built
+// and may be shared by any number of trackers.
+type RuleSet struct {
+	rules   []*Rule
+	byID    map[string]*Rule
+	matcher *matcher
+}
+
+var builtin = sync.OnceValue(func() *RuleSet {
+	names, err := fs.Glob(embedded, "rules/*.toml")
+	if err != nil {
+		panic(err)
+	}
+	sort.Strings(names)
+	var all []*Rule
+	for _, name := range names {
+		data, err := embedded.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		rules, err := decodeRules(string(data), path.Base(name))
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, rules...)
+	}
+	set, err := newRuleSet(all)
+	if err != nil {
+		panic(err)
+	}
+	return set
+})
+
+// BuiltinRules returns the rules that ship with sglaunch. It panics only where
+// the embedded files are broken, which a test guards against.
+func BuiltinRules() *RuleSet { return builtin() }
+
+// LoadRules reads a user's rule file: a list of [[rule]] tables. The error
+// names file, line and rule.
+func LoadRules(path string) (*RuleSet, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read rules: %w", err)
+	}
+	rules, err := decodeRules(string(data), path)
+	if err != nil {
+		return nil, err
+	}
+	return newRuleSet(rules)
+}
+
+// NewRuleSet builds a set from rules that were decoded elsewhere (launch.toml).
+func NewRuleSet(rules []Rule) (*RuleSet, error) {
+	list := make([]*Rule, len(rules))
+	for i := range rules {
+		list[i] = rules[i].clone()
+		if err := list[i].validate(); err != nil {
+			return nil, err
+		}
+	}
+	return newRuleSet(list)
+}
+
+// With returns a set in which the rules of other stand before those of s; a
+// rule of the same id replaces that of s in its place.
+func (s *RuleSet) With(other *RuleSet) *RuleSet {
+	if other == nil || len(other.rules) == 0 {
+		return s
+	}
+	var merged []*Rule
+	for _, r := range other.rules {
+		if s.byID[r.ID] == nil {
+			merged = append(merged, r)
+		}
+	}
+	for _, r := range s.rules {
+		if mine := other.byID[r.ID]; mine != nil {
+			r = mine
+		}
+		merged = append(merged, r)
+	}
+	set, err := newRuleSet(merged)
+	if err != nil {
+		panic(err) // both sets were valid and ids are unique by construction
+	}
+	return set
+}
+
+// Rules lists the rules in the order in which they are tried.
+func (s *RuleSet) Rules() []*Rule { return append([]*Rule(nil), s.rules...) }
+
+// Rule finds a rule by its id.
+func (s *RuleSet) Rule(id string) (*Rule, bool) {
+	r, ok := s.byID[id]
+	return r, ok
+}
+
+func (r *Rule) clone() *Rule {
+	return &Rule{
+		ID: r.ID, Kind: r.Kind, Phase: r.Phase, Lit: r.Lit, Re: r.Re, Since: r.Since, Until: r.Until, From: r.From,
+		Unit: r.Unit, Activity: r.Activity, Severity: r.Severity, Certain: r.Certain, Cause: r.Cause, ByPhase: r.ByPhase,
+		DependsOn: r.DependsOn, Times: r.Times, Expected: r.Expected, Why: r.Why, Hits: r.Hits, Misses: r.Misses, File: r.File,
+	}
+}
+
+// newRuleSet indexes valid rules and builds their matcher.
+func newRuleSet(rules []*Rule) (*RuleSet, error) {
+	set := &RuleSet{rules: rules, byID: make(map[string]*Rule, len(rules))}
+	literals := make([]string, len(rules))
+	for i, r := range rules {
+		if other := set.byID[r.ID]; other != nil {
+			return nil, fmt.Errorf("cannot use rule %q twice: it stands in %q and in %q", r.ID, other.File, r.File)
+		}
+		set.byID[r.ID] = r
+		literals[i] = r.Lit
+	}
+	set.matcher = newMatcher(literals)
+	return set, nil
+}
+
+// decodeRules reads [[rule]] tables; unknown keys are errors.
+func decodeRules(text, file string) ([]*Rule, error) {
+	var doc struct {
+		Rule []*Rule `toml:"rule"`
+	}
+	meta, err := toml.Decode(text, &doc)
+	if err != nil {
+		if pe, ok := err.(toml.ParseError); ok {
+			return nil, fmt.Errorf("cannot read rules from %q: line %d: %s", file, pe.Position.Line, pe.Message)
+		}
+		return nil, fmt.Errorf("cannot read rules from %q: %v", file, err)
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return nil, fmt.Errorf("cannot read rules from %q: unknown key %q", file, unknown[0].String())
+	}
+	for _, r := range doc.Rule {
+		r.File = file
+		if err := r.validate(); err != nil {
+			return nil, fmt.Errorf("%w (in %q)", err, file)
+		}
+	}
+	return doc.Rule, nil
+}

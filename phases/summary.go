@@ -1,0 +1,190 @@
+package phases
+
+import "sort"
+
+const (
+	maxEchoes = 50
+
+	confidenceHigh   = "high"
+	confidenceMedium = "medium"
+	confidenceLow    = "low"
+)
+
+// Report tells what the output so far means as a whole. After Finish the last
+// lines are known to be the last: a fault that ends the output is a failure.
+func (t *Tracker) Report() Report {
+	r := Report{
+		Phase: t.Phase(), Ready: t.Ready(), Ranks: t.Ranks(), Lines: t.split.line,
+		Earlier: t.earlier, Drift: t.drift,
+	}
+	if !t.done && t.split.open {
+		r.Lines++
+	}
+	t.describe(&r)
+	t.explain(&r)
+	return r
+}
+
+// describe fills in what needs no judgement.
+func (t *Tracker) describe(r *Report) {
+	attempts := 0
+	furthest := Starting
+	r.Numbers = make(map[string]float64)
+	for _, n := range t.speaking() {
+		attempts = max(attempts, n.attempts)
+		furthest = max(furthest, n.ranks.furthest())
+		r.Drained = r.Drained || n.drained
+		for name, v := range n.numbers {
+			r.Numbers[name] = v
+		}
+		for _, a := range n.active {
+			if !contains(r.Activities, a) {
+				r.Activities = append(r.Activities, a)
+			}
+		}
+		if n.lastMove.Line > 0 && (r.LastProgress == nil || n.lastMove.Line > r.LastProgress.Line) {
+			mark := n.lastMove
+			r.LastProgress = &mark
+		}
+		if n.bar != nil {
+			r.Progress = n.bar
+		}
+		if len(r.Phases) == 0 || len(n.spans) > len(r.Phases) {
+			r.Phases = append([]Span{}, n.spans...)
+		}
+	}
+	if r.Phases == nil {
+		r.Phases = []Span{}
+	}
+	if attempts > 1 {
+		r.Attempts = attempts
+	}
+	for name, p := range r.Ranks {
+		if !r.Ready && p < furthest {
+			r.Lagging = append(r.Lagging, name)
+		}
+	}
+	sort.Strings(r.Lagging)
+}
+
+// explain decides whether it failed and why.
+func (t *Tracker) explain(r *Report) {
+	n, best, root := t.rootFault()
+	switch {
+	case best != nil && (n.certain() || t.done):
+		r.Failed = true
+		r.Phase = max(r.Phase, best.rank.phase)
+		r.Root = best.evidence()
+		r.setCause(best.cause, confidence(best, root, n))
+		t.echoes(r, best)
+	case !r.Ready && t.done:
+		if held := t.holding(); held != nil {
+			r.setCause(held.cause, confidenceLow)
+			if held.line > 0 {
+				r.Root = held.evidence()
+			}
+		}
+	}
+}
+
+func (r *Report) setCause(name, confidence string) {
+	if name == "" {
+		name = "unknown"
+	}
+	r.Cause, r.Confidence = &name, confidence
+	if c, ok := LookupCause(name); ok {
+		r.Retry, r.Cure, r.Remedy = c.Retry, c.Cure, c.Remedy
+	}
+}
+
+// confidence: high where a rule names the cause and the output proves the
+// failure; medium where one of the two is missing; low for a mere consequence.
+func confidence(best *fault, root *failure, n *node) string {
+	switch {
+	case best.cause == "" || best.cause == "unknown":
+		return confidenceLow
+	case best.rule == nil, !best.stands() && best.severity != SeverityClue, !n.certain():
+		return confidenceMedium
+	}
+	return confidenceHigh
+}
+
+// rootFault is the fault that explains everything, over all nodes: the first
+// that states a cause of its own, else the first consequence.
+func (t *Tracker) rootFault() (*node, *fault, *failure) {
+	var bestNode *node
+	var best *fault
+	var root *failure
+	for _, n := range t.speaking() {
+		f, failed := n.cause()
+		if f == nil {
+			continue
+		}
+		stronger := best == nil || f.stands() && !best.stands()
+		earlier := best != nil && f.stands() == best.stands() && f.offset < best.offset
+		if stronger || earlier {
+			bestNode, best, root = n, f, failed
+		}
+	}
+	return bestNode, best, root
+}
+
+// echoes lists the best line of every other failure, in order.
+func (t *Tracker) echoes(r *Report, root *fault) {
+	var all []*fault
+	for _, n := range t.speaking() {
+		r.EchoesTotal += n.dropped
+		for _, f := range n.failures {
+			if f.best != nil && f.best != root && !f.harness && f.best.offset != root.offset {
+				all = append(all, f.best)
+			}
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].offset < all[j].offset })
+	r.EchoesTotal += len(all)
+	for _, f := range all[:min(len(all), maxEchoes)] {
+		r.Echoes = append(r.Echoes, *f.evidence())
+	}
+}
+
+func (f *fault) evidence() *Evidence {
+	return &Evidence{Line: f.line, Rank: f.label, Text: f.text}
+}
+
+// holding is what a start that merely stops seems to wait for: the last clue
+// that nothing outlived, or a phase whose end never came.
+func (t *Tracker) holding() *fault {
+	var held *fault
+	for _, n := range t.speaking() {
+		if n.drained || n.isReady() {
+			continue
+		}
+		for _, c := range n.clues {
+			if c.cause != "" && (held == nil || c.offset > held.offset) {
+				held = c
+			}
+		}
+		if held == nil && n.ranks.phase() == DistributedInit && n.begun {
+			held = &fault{cause: "nccl_init_hang"}
+		}
+		if held == nil && n.ranks.phase() == GraphCapture && n.bar != nil && n.bar.Done == 0 {
+			held = &fault{cause: "jit_compile"}
+		}
+	}
+	return held
+}
+
+// summary is what remains of an attempt that another follows.
+func (t *Tracker) summary(n *node) Earlier {
+	e := Earlier{Phase: n.ranks.phase(), Ready: n.isReady(), Lines: t.line.line - 1}
+	if best, _ := n.cause(); best != nil && !n.drained {
+		e.Failed = true
+		e.Phase = max(e.Phase, best.rank.phase)
+		cause := best.cause
+		if cause == "" {
+			cause = "unknown"
+		}
+		e.Cause, e.Root = &cause, best.evidence()
+	}
+	return e
+}

@@ -1,0 +1,337 @@
+package phases
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// A Tracker reads the output of a launch and says what it means. The same bytes
+// give the same observations, whatever the chunks they come in. Its memory is
+// bounded whatever it is fed. It is not safe for use by several goroutines.
+type Tracker struct {
+	rules    *RuleSet
+	split    splitter
+	prefix   prefixer
+	hits     *hitSet
+	barHits  *hitSet
+	nodes    []*node
+	bySource map[string]*node
+	current  *node // of the last line
+	earlier  []Earlier
+	out      []Observation
+	done     bool
+	brief    bool // reading a file: last lines per rank are not kept
+	phase    Phase
+	drift    []string
+	drifted  bool
+	line     lineContext
+}
+
+// lineContext is the line at hand.
+type lineContext struct {
+	piece
+	h    header
+	node *node
+	rank *rankState
+	key  int // which open failure it belongs to: a torch rank number, or -1
+}
+
+// NewTracker begins at the start of a stream.
+func NewTracker(rules *RuleSet) *Tracker {
+	t := &Tracker{rules: rules, hits: newHitSet(len(rules.rules)), barHits: newHitSet(len(rules.rules)), bySource: make(map[string]*node)}
+	t.current = t.addNode(nil)
+	return t
+}
+
+// Feed reads the next bytes, any number of them, and returns the facts learnt
+// from the lines that they complete. The slice is valid until the next call.
+func (t *Tracker) Feed(p []byte) []Observation {
+	t.out = t.out[:0]
+	t.split.feed(p, t.read)
+	return t.out
+}
+
+// Finish says that the stream has ended: a last line without an end counts, and
+// a fault that nothing followed is now known to have been the last.
+func (t *Tracker) Finish() []Observation {
+	t.out = t.out[:0]
+	t.split.finish(t.read)
+	t.done = true
+	return t.out
+}
+
+// Phase is that of the launch: of its slowest rank.
+func (t *Tracker) Phase() Phase {
+	slowest := Serving
+	for i, n := range t.speaking() {
+		if p := n.ranks.phase(); i == 0 || p < slowest {
+			slowest = p
+		}
+	}
+	return slowest
+}
+
+// Ready tells whether every node has said that it is ready.
+func (t *Tracker) Ready() bool {
+	for _, n := range t.speaking() {
+		if !n.isReady() {
+			return false
+		}
+	}
+	return true
+}
+
+// IsSGLang tells whether any line was seen that only SGLang prints.
+func (t *Tracker) IsSGLang() bool {
+	for _, n := range t.nodes {
+		if n.sglang {
+			return true
+		}
+	}
+	return false
+}
+
+// Ranks gives the phase of each rank seen, by name. A server that prints no
+// ranks has one, "main".
+func (t *Tracker) Ranks() map[string]Phase {
+	all := make(map[string]Phase)
+	for _, n := range t.speaking() {
+		if len(n.ranks.list) == 0 {
+			all[t.rankName(n, n.ranks.main)] = n.ranks.main.phase
+		}
+		for _, r := range n.ranks.list {
+			all[t.rankName(n, r)] = max(r.phase, n.floor(r))
+		}
+	}
+	return all
+}
+
+// floor is the phase of a rank that has told none: it is not behind the start.
+func (n *node) floor(r *rankState) Phase {
+	if r.moved {
+		return r.phase
+	}
+	return Starting
+}
+
+// Fault is the root fault so far, certain or not; nil where there is none.
+func (t *Tracker) Fault() *Observation {
+	n, best, f := t.rootFault()
+	if best == nil {
+		return nil
+	}
+	o := Observation{
+		Kind: KindFault, Offset: best.offset, Line: best.line, Time: parseStamp(best.stamp[:]), Rank: best.label,
+		RankPhase: best.rank.phase, Phase: t.Phase(), Cause: best.cause, Text: best.text, Certain: f.certain || n.certain(),
+	}
+	if best.rule != nil {
+		o.Rule = best.rule.ID
+	}
+	return &o
+}
+
+// LastLines returns the last few lines of a rank, the oldest first, each cut to
+// a sane length; "main" are those of the parent and without a rank.
+func (t *Tracker) LastLines(rank string) []string {
+	for _, n := range t.speaking() {
+		for _, r := range append([]*rankState{n.ranks.main}, n.ranks.list...) {
+			if t.rankName(n, r) == rank {
+				return r.last.list()
+			}
+		}
+	}
+	return nil
+}
+
+// speaking lists the nodes that have said something; always at least one.
+func (t *Tracker) speaking() []*node {
+	if len(t.nodes) == 1 {
+		return t.nodes
+	}
+	var said []*node
+	for _, n := range t.nodes {
+		if n.sglang || n.ranks.main.moved || len(n.failures) > 0 {
+			said = append(said, n)
+		}
+	}
+	if len(said) == 0 {
+		return t.nodes[:1]
+	}
+	return said
+}
+
+// rankName is the name of a rank in answers: with its node where several speak.
+func (t *Tracker) rankName(n *node, r *rankState) string {
+	if len(t.nodes) > 2 || len(t.nodes) == 2 && t.nodes[0].speaks() && t.nodes[1].speaks() {
+		return n.label + r.name
+	}
+	return r.name
+}
+
+func (n *node) speaks() bool { return n.sglang || n.ranks.main.moved || len(n.failures) > 0 }
+
+func (t *Tracker) addNode(source []byte) *node {
+	n := newNode(len(t.nodes), string(source))
+	number := n.index
+	if slurm, ok := smallNumber(source); ok {
+		number = slurm
+	}
+	n.label = "node" + strconv.Itoa(number) + "/"
+	t.nodes = append(t.nodes, n)
+	t.bySource[n.source] = n
+	return n
+}
+
+// nodeOf finds the node that a line belongs to. Only SGLang's own lines make a
+// node: what looks like a relay's prefix may be text.
+func (t *Tracker) nodeOf(h *header) *node {
+	if string(h.source) == t.current.source {
+		return t.current
+	}
+	if n := t.bySource[string(h.source)]; n != nil {
+		t.current = n
+		return n
+	}
+	if !h.stamped || len(t.nodes) >= maxNodes {
+		return t.current
+	}
+	if first := t.nodes[0]; len(t.nodes) == 1 && !first.sglang && !first.started() {
+		delete(t.bySource, first.source)
+		first.source = string(h.source)
+		t.bySource[first.source] = first
+		return first
+	}
+	t.current = t.addNode(h.source)
+	return t.current
+}
+
+// read takes one piece of output.
+func (t *Tracker) read(p piece) {
+	if len(p.text) == 0 {
+		return
+	}
+	l := &t.line
+	l.piece = p
+	before := t.prefix.parse(p.text, &l.h)
+	if before != nil {
+		h := l.h
+		l.h = header{number: -1, msg: before, source: h.source}
+		t.readLine()
+		l.h = h
+	}
+	for {
+		next := glued(&l.h)
+		if next == 0 {
+			break
+		}
+		rest := l.h.msg[next:]
+		l.h.msg = l.h.msg[:next]
+		t.readLine()
+		source := l.h.source
+		l.h = header{number: -1, source: source}
+		l.h.msg = rest[stampEnd(rest, &l.h):]
+	}
+	t.readLine()
+}
+
+// glued finds a second prefix inside a message, 0 where there is none.
+func glued(h *header) int {
+	if bytes.LastIndexByte(h.msg, '[') <= 0 {
+		return 0
+	}
+	return max(findStamp(h.msg, 1), 0)
+}
+
+// readLine reads one message with its header.
+func (t *Tracker) readLine() {
+	l := &t.line
+	n := t.nodeOf(&l.h)
+	l.node, l.key = n, l.h.number
+	l.rank = t.rankOf(n, &l.h)
+	if l.h.stamp != nil {
+		n.setStamp(l.h.stamp)
+	}
+	if !t.brief && len(l.h.msg) > 0 {
+		l.rank.last.add(l.h.msg)
+	}
+	if l.h.stamped {
+		delete(n.open, -1)
+		if t.skim(l.h.msg) {
+			return
+		}
+	}
+	if l.h.rank != nil {
+		n.sglang = true
+	}
+	t.examine()
+}
+
+var (
+	decodeBatch  = []byte("Decode batch")
+	prefillBatch = []byte("Prefill batch")
+	accessLog    = []byte("INFO:     ")
+	httpMark     = []byte(` HTTP/1.`)
+	serverArgs   = []byte("server_args=")
+)
+
+// skim passes over the lines that make up most of a long log and carry no news:
+// requests, and batches of a server that is known to serve.
+func (t *Tracker) skim(msg []byte) bool {
+	if bytes.HasPrefix(msg, accessLog) {
+		return bytes.Contains(msg, httpMark)
+	}
+	if !bytes.HasPrefix(msg, decodeBatch) && !bytes.HasPrefix(msg, prefillBatch) {
+		return false
+	}
+	n := t.line.node
+	return n.ranks.main.phase == Serving && len(n.failures) == 0 && len(n.clues) == 0
+}
+
+// rankOf finds the rank that a line speaks for.
+func (t *Tracker) rankOf(n *node, h *header) *rankState {
+	if h.stamped {
+		return n.ranks.get(h.rank)
+	}
+	if h.number < 0 {
+		h.number = ncclNumber(h.msg)
+	}
+	if h.number >= 0 {
+		return n.ranks.numbered(h.number)
+	}
+	if f := n.open[-1]; f != nil && f.rank != nil {
+		return f.rank
+	}
+	return n.ranks.main
+}
+
+// numbered is the rank behind torch's or NCCL's number: TP<n> where ranks are
+// plain tensor-parallel ones, else a rank of its own name.
+func (t *rankTable) numbered(number int) *rankState {
+	if r := t.byName["TP"+strconv.Itoa(number)]; r != nil {
+		return r
+	}
+	name := "rank" + strconv.Itoa(number)
+	if t.byName["TP0"] != nil && len(t.byName) < maxRanks {
+		name = "TP" + strconv.Itoa(number)
+	}
+	return t.get([]byte(name))
+}
+
+var ncclMark = []byte("] NCCL ")
+
+// ncclNumber reads the GPU in "host:pid:tid [3] NCCL WARN ...", -1 elsewhere.
+func ncclNumber(msg []byte) int {
+	head := msg[:min(len(msg), 160)]
+	k := bytes.Index(head, ncclMark)
+	if k < 0 {
+		return -1
+	}
+	open := bytes.LastIndexByte(head[:k], '[')
+	if open < 0 {
+		return -1
+	}
+	if number, ok := smallNumber(head[open+1 : k]); ok {
+		return number
+	}
+	return -1
+}
