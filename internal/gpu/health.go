@@ -38,7 +38,15 @@ func (g GPU) ThrottleReasons() []string {
 	return names
 }
 
-// recoveryActions are NVML's values of GPU.Recovery.
+// Values of GPU.Recovery that decide something here.
+const (
+	recoveryNone         = 0
+	recoveryReboot       = 2
+	recoverySystemReboot = 7
+)
+
+// recoveryActions are NVML's values of GPU.Recovery, as a person would ask for
+// them.
 var recoveryActions = []string{
 	"", "reset the GPU", "reboot the node", "drain peer-to-peer traffic",
 	"drain and reset the GPU", "recover the IMEX domain", "reset the GPU's bus",
