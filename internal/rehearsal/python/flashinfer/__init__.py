@@ -1,0 +1,3 @@
+"""A stand-in for FlashInfer: the frames and lines of its autotuner and its JIT."""
+
+__version__ = "0.6.3"

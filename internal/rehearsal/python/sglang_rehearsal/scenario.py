@@ -1,0 +1,70 @@
+"""Which misfortunes this launch meets, and at which cue.
+
+A scenario is a list of acts. An act waits at a cue ("at") for a rank ("rank",
+absent: every rank) and a share of the work done ("done", 0 to 1), then does
+what acts.py knows under its name ("do"), once.
+"""
+
+import os
+
+from sglang_rehearsal import acts, clock
+
+_rank = None  # of this process; None in main, detokenizer and controller
+_acts = None  # what may still happen here
+
+
+def take_stage(rank=None):
+    """Tell which rank this process plays. Called once, after the imports."""
+    global _rank
+    _rank = rank
+
+
+def cue(at, done=1.0):
+    """Do what the scenario has for this moment; usually nothing.
+
+    Returns whether anything was done, if it returns at all.
+    """
+    global _acts
+    if _acts is None:
+        _acts = _load()
+    due = [a for a in _acts if a["at"] == at and a.get("rank", _rank) == _rank and done >= a.get("done", 0)]
+    for act in due:
+        _acts.remove(act)
+        acts.perform(act)
+    return bool(due)
+
+
+def _load():
+    names = [n for n in os.environ.get("SGLAUNCH_REHEARSAL", "").split(",") if n and n != "healthy"]
+    if not names or not _applies():
+        return []
+    import json
+
+    with open(os.path.join(os.path.dirname(__file__), "scenarios.json"), encoding="utf-8") as f:
+        known = {s["name"]: s for s in json.load(f)}
+    found = []
+    for name in names:
+        if name not in known:
+            raise SystemExit("rehearsal: cannot play %r: the scenarios are %s" % (name, ", ".join(known)))
+        found += known[name].get("acts", [])
+        if "pace" in known[name]:
+            clock.slow_down(known[name]["pace"])
+    return found
+
+
+def _applies():
+    """Whether the number of this start is within the scenario's."""
+    limit = int(os.environ.get("SGLAUNCH_REHEARSAL_STARTS") or 0)
+    return limit <= 0 or int(os.environ.get("SGLAUNCH_REHEARSAL_START") or 1) <= limit
+
+
+def count_start():
+    """Number this start. Called by main alone; its children inherit the number."""
+    folder = os.environ.get("SGLAUNCH_REHEARSAL_STATE")
+    if not folder:
+        return
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "starts"), "ab") as f:
+        f.write(b"%d\n" % os.getpid())
+    with open(os.path.join(folder, "starts"), "rb") as f:
+        os.environ["SGLAUNCH_REHEARSAL_START"] = str(len(f.readlines()))
