@@ -1,14 +1,16 @@
 package proc
 
-import "os"
+import (
+	"os"
+	"slices"
+)
 
 // Membership says which processes belong together. A process belongs by any
 // one sign, and everything below a member belongs too.
 type Membership struct {
 	// Recorded were seen as members; the start time makes it certain.
 	Recorded []ID
-	// Roots: everything below these belongs, they themselves do not. Naming the
-	// calling process here (a shim) lifts the protection of its children.
+	// Roots: everything below these belongs, they themselves do not.
 	Roots []ID
 	// Groups and Sessions belong as a whole. The caller vouches that they still
 	// are what they were: a number whose last member has ended may be reused. A
@@ -18,6 +20,9 @@ type Membership struct {
 	Marker string
 	// Exclude, and everything below these, never belongs.
 	Exclude []ID
+	// Follow, if set, is asked after each look at /proc for more to record and to
+	// exclude, so that what was started meanwhile is known too.
+	Follow func() (ours, aside []ID)
 }
 
 // hunt is the search for members over several looks. It remembers what it has
@@ -48,7 +53,15 @@ func (h *hunt) look() ([]Proc, error) {
 	if err != nil {
 		return nil, err
 	}
-	spared := h.spared(table)
+	exclude := h.Exclude
+	if h.Follow != nil {
+		ours, aside := h.Follow()
+		for _, id := range ours {
+			h.known[id] = true
+		}
+		exclude = append(slices.Clone(exclude), aside...)
+	}
+	spared := spared(table, exclude)
 	groups, sessions := setOf(h.Groups), setOf(h.Sessions)
 	roots := map[int]bool{}
 	for _, id := range h.Roots {
@@ -82,26 +95,23 @@ func (h *hunt) look() ([]Proc, error) {
 }
 
 // spared are the processes that must never be touched: ourselves, all above
-// us, what is excluded, and our own children where we are not a root.
-func (h *hunt) spared(table Table) map[int]bool {
-	self := os.Getpid()
-	spared := map[int]bool{1: true, 2: true}
-	for p, ok := table[self]; ok && !spared[p.PID]; p, ok = table[p.PPID] {
+// us, the kernel's, and what is excluded with all below it.
+func spared(table Table, exclude []ID) map[int]bool {
+	spared := map[int]bool{1: true}
+	for p, ok := table[os.Getpid()]; ok && !spared[p.PID]; p, ok = table[p.PPID] {
 		spared[p.PID] = true
 	}
-	protected := []int{2, self} // 2: the kernel's threads
-	for _, id := range h.Roots {
-		if id.PID == self {
-			protected = protected[:1]
-		}
+	var below []int
+	if kernel := table[2]; kernel.PPID == 0 && kernel.Comm == "kthreadd" { // in a container 2 is anybody
+		below = append(below, 2)
 	}
-	for _, id := range h.Exclude {
+	for _, id := range exclude {
 		if table[id.PID].Start == id.Start {
-			protected = append(protected, id.PID)
+			below = append(below, id.PID)
 		}
 	}
 	for _, p := range table {
-		for _, root := range protected {
+		for _, root := range below {
 			if table.below(p, root) {
 				spared[p.PID] = true
 			}

@@ -94,7 +94,7 @@ func (t *Tree) place(p Proc, fresh Table, depth int) (side Side, sure bool) {
 		return m.side, true
 	}
 	if side, sure = t.sideOfParent(p, fresh, depth); sure {
-		t.seen[p.PID] = mark{side, p}
+		t.Put(p, side)
 	}
 	return side, sure
 }
@@ -147,4 +147,10 @@ func (t *Tree) Side(id ID) Side {
 
 // Put places a process that the root has just started, before any scan can
 // meet it.
-func (t *Tree) Put(p Proc, side Side) { t.seen[p.PID] = mark{side, p} }
+func (t *Tree) Put(p Proc, side Side) {
+	m := mark{side: side}
+	if side != Foreign { // of which a big machine has thousands
+		m.proc = p
+	}
+	t.seen[p.PID] = m
+}
