@@ -15,7 +15,7 @@ type driver interface {
 	// sample reads all GPUs, with process lists where full is set. It stops
 	// early, with what it has, when quit is closed.
 	sample(full bool, quit <-chan struct{}) Sample
-	// xid waits for the next Xid, at most a second. It runs beside sample.
+	// xid waits for the next Xid, for less than a second. It runs beside sample.
 	xid() (x Xid, ok bool, err error)
 	close()
 }

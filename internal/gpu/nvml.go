@@ -219,10 +219,16 @@ func (d *nvmlDriver) sample(full bool, quit <-chan struct{}) Sample {
 // dead GPU each such look can take most of a minute.
 func (d *nvmlDriver) reviveLost() {
 	for i := range d.devices {
-		if it := &d.devices[i]; it.handle == nil || it.is.Lost {
-			*it = d.identify(i)
-			d.xids.add(d, *it)
+		it := &d.devices[i]
+		if it.handle != nil && !it.is.Lost {
+			continue
 		}
+		again := d.identify(i)
+		if again.is.UUID == "" { // still lost: who it was is known all the same
+			again.is.UUID, again.is.Name, again.is.PCI = it.is.UUID, it.is.Name, it.is.PCI
+		}
+		*it = again
+		d.xids.add(d, again)
 	}
 }
 

@@ -10,6 +10,10 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
+// xidWait is how long one wait for an Xid lasts, in milliseconds; the end of the
+// sampler waits for it too.
+const xidWait = 250
+
 // xidWatch is the set of GPUs whose Xids are waited for. Waiting happens on a
 // thread of its own beside the sampling, so what both touch is locked.
 type xidWatch struct {
@@ -72,7 +76,7 @@ func (d *nvmlDriver) xid() (Xid, bool, error) {
 	if d.xids.set == nil {
 		return Xid{}, false, errNoEvents
 	}
-	e, ret := d.xids.set.Wait(1000)
+	e, ret := d.xids.set.Wait(xidWait)
 	switch {
 	case ret == nvml.ERROR_TIMEOUT:
 		return Xid{}, false, nil

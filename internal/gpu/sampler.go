@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -14,7 +15,7 @@ import (
 // Times of a sampler.
 const (
 	firstInterval = time.Second      // until the client says otherwise
-	pendingAfter  = 2 * time.Second  // a driver call that lasts longer is told
+	pendingAfter  = time.Second      // a driver call that lasts longer is told
 	openAgain     = 10 * time.Second // at first, between two tries to open a driver that refused
 	openSlowest   = 2 * time.Minute
 	quitPatience  = 30 * time.Second // for the call in flight: to end inside one can take the GPU along
@@ -53,7 +54,8 @@ type sampler struct {
 	quit     chan struct{} // closed when it is time to go
 
 	interval time.Duration
-	snapshot int // the newest one asked for and not yet answered; 0 = none
+	last     time.Time // when the last round began
+	snapshot int       // the newest one asked for and not yet answered; 0 = none
 }
 
 // errStuck ends a sampler whose driver call does not come back.
@@ -124,12 +126,11 @@ func (s *sampler) poll() error {
 		return err
 	}
 	defer s.driver.close()
-	xids := make(chan struct{})
-	go func() {
-		defer close(xids)
-		s.watchXids()
-	}()
-	defer func() { <-xids }()
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	over := make(chan struct{})
+	defer close(over)
+	watch.Go(func() { s.watchXids(over) })
 	next := time.NewTimer(0)
 	defer next.Stop()
 	full := true
@@ -138,9 +139,7 @@ func (s *sampler) poll() error {
 		case <-s.quit:
 			return nil
 		case c := <-s.commands:
-			if !s.take(c) {
-				continue
-			}
+			s.take(c)
 			next.Reset(s.pause())
 			continue
 		case <-next.C:
@@ -153,23 +152,23 @@ func (s *sampler) poll() error {
 	}
 }
 
-// take notes a command and tells whether it changes when the next round is.
-func (s *sampler) take(c command) bool {
+func (s *sampler) take(c command) {
 	if c.IntervalMS > 0 {
 		s.interval = time.Duration(c.IntervalMS) * time.Millisecond
 	}
 	s.snapshot = max(s.snapshot, c.Snapshot)
-	return c.IntervalMS > 0 || c.Snapshot > 0
 }
 
+// pause is how long it is to the next round: none where a snapshot is wanted.
 func (s *sampler) pause() time.Duration {
 	if s.snapshot > 0 {
 		return 0
 	}
-	return s.interval
+	return max(0, time.Until(s.last.Add(s.interval)))
 }
 
 func (s *sampler) round(full bool) error {
+	s.last = time.Now()
 	asked := s.snapshot
 	sample := s.driver.sample(full || asked > 0, s.quit)
 	s.snapshot = 0
@@ -222,13 +221,13 @@ func (s *sampler) wait(pause time.Duration) bool {
 	}
 }
 
-// watchXids tells Xids as they come. A watch that keeps failing slows down: a
+// watchXids tells Xids as they come, until over is closed. A watch that keeps failing slows down: a
 // lost GPU fails it at once, every time.
-func (s *sampler) watchXids() {
+func (s *sampler) watchXids(over <-chan struct{}) {
 	pause := time.Second
 	for {
 		select {
-		case <-s.quit:
+		case <-over:
 			return
 		default:
 		}
@@ -238,7 +237,7 @@ func (s *sampler) watchXids() {
 			return
 		case err != nil:
 			select {
-			case <-s.quit:
+			case <-over:
 				return
 			case <-time.After(pause):
 			}
