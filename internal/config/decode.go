@@ -12,8 +12,8 @@ import (
 // decoder moves a parsed document into typed fields. It goes on after an
 // error, so that a person sees all of them at once.
 type decoder struct {
-	base string // folder that relative paths start from
-	fail func(key string, value any, problem, hint string)
+	*loader        // takes the errors
+	base    string // folder that relative paths start from
 }
 
 // table fills a struct from a table.
@@ -32,9 +32,9 @@ func (d *decoder) table(dst reflect.Value, value any, key string) {
 		f, ok := known[name]
 		switch {
 		case isNotYet(path):
-			d.fail(path, nil, notInThisVersion, "")
+			d.fail(path, nil, notInThisVersion)
 		case !ok:
-			d.fail(path, nil, "there is no such key", unknownHint(path, dst.Type()))
+			d.unknown(path, dst.Type())
 		default:
 			d.into(dst.FieldByIndex(f.Index), pairs[name], path, f.Tag)
 		}
@@ -44,7 +44,7 @@ func (d *decoder) table(dst reflect.Value, value any, key string) {
 // into sets one value, whatever its type.
 func (d *decoder) into(dst reflect.Value, value any, key string, tag reflect.StructTag) {
 	if text, ok := value.(string); ok && isNotYetValue(key, text) {
-		d.fail(key, value, notInThisVersion, "")
+		d.fail(key, value, notInThisVersion)
 		return
 	}
 	switch p := dst.Addr().Interface().(type) {
@@ -94,7 +94,7 @@ func (d *decoder) text(p any, dst reflect.Value, value any, key string) {
 		}
 	case encoding.TextUnmarshaler:
 		if err = p.UnmarshalText([]byte(text)); err != nil {
-			d.fail(key, value, cause(err), "")
+			d.fail(key, value, cause(err))
 			return
 		}
 	}
@@ -132,7 +132,7 @@ func (d *decoder) mapping(dst reflect.Value, value any, key string) {
 		k := reflect.New(dst.Type().Key())
 		if u, ok := k.Interface().(encoding.TextUnmarshaler); ok {
 			if err := u.UnmarshalText([]byte(name)); err != nil {
-				d.fail(path, nil, cause(err), "")
+				d.fail(path, nil, cause(err))
 				continue
 			}
 		} else {
@@ -169,7 +169,7 @@ func (d *decoder) str(dst reflect.Value, value any, key string, tag reflect.Stru
 		return
 	}
 	if strings.ContainsRune(text, 0) {
-		d.fail(key, value, "a NUL byte cannot be passed on to a process", "")
+		d.fail(key, value, "a NUL byte cannot be passed on to a process")
 		return
 	}
 	dst.SetString(d.resolve(text, pathKind(key, tag)))
@@ -223,7 +223,7 @@ func (d *decoder) scalar(dst reflect.Value, value any, key string) {
 }
 
 func (d *decoder) wrongType(dst reflect.Value, value any, key string) {
-	d.fail(key, value, "it takes "+takes(dst.Type()), "")
+	d.fail(key, value, "it takes "+takes(dst.Type()))
 }
 
 // takes says in words what values a type takes.

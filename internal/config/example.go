@@ -52,7 +52,7 @@ func writeExample(b *strings.Builder, header string, fields []field, prefix stri
 	width := 0
 	for i, f := range fields {
 		_, name := split(f.Key)
-		lines[i] = fmt.Sprintf("%s%-*s = %s", prefix, names, name, tomlText(f.Value))
+		lines[i] = fmt.Sprintf("%s%-*s = %s", prefix, names, name, f.text())
 		if len(lines[i]) <= longLine {
 			width = max(width, len(lines[i]))
 		}
@@ -102,7 +102,7 @@ var patchAbout = map[string]struct {
 	"diff":          {"", "or a unified diff", ""},
 	"variant":       {[]patch.Variant{}, "the same for releases where the code moved: { version = \">=0.5.7,<0.5.13\", edit = [...] }", ""},
 	"requires":      {[]patch.Requirement{}, "flags without which it has no effect: { flag = \"--name\", is = [\"value\"] }", ""},
-	"proof":         {patch.Proof{Phase: "autotune", Ranks: patch.RanksAll}, "what the output shows if it took effect; or { marker = \"regexp\", before = \"graph_capture\" }", ""},
+	"proof":         {map[string]string{"phase": "autotune", "ranks": patch.RanksAll}, "what the output shows if it took effect; or { marker = \"regexp\", before = \"graph_capture\" }", ""},
 	"method":        {patch.MethodFile, "how it reaches the interpreter", "file overlay"},
 	"revert":        {patch.RevertOnExit, "on-exit: once the process tree is gone", "on-exit never"},
 	"on_refused":    {patch.RefusedAbort, "where the plan refuses it", "abort run-unpatched"},

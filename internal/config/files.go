@@ -55,7 +55,7 @@ func (l *loader) checkEnvFile(key, path string) {
 		return
 	}
 	_, problems := parseEnv(path, content)
-	l.errors = append(l.errors, problems...)
+	l.errors = append(l.errors, problems[:min(len(problems), maxErrors)]...)
 }
 
 func (l *loader) checkFolder(key, path string) {
@@ -67,14 +67,13 @@ func (l *loader) checkFolder(key, path string) {
 	case err != nil:
 		l.refuse(key, path, withoutPath(err))
 	case !info.IsDir():
-		l.fail(key, path, "it is no folder", "")
+		l.fail(key, path, "it is no folder")
 	}
 }
 
 // refuse says why a file that the configuration names cannot be used.
 func (l *loader) refuse(key, path string, err error) {
-	hint := fileError(path, err).Hint
-	l.fail(key, path, err.Error(), hint)
+	l.fail(key, path, err.Error()).Hint = fileError(path, err).Hint
 }
 
 func readable(path string) error {

@@ -76,7 +76,7 @@ func kindOf(t reflect.Type) string {
 
 // flagText writes a value as its flag takes it.
 func flagText(f field) string {
-	text := tomlText(f.Value)
+	text := f.text()
 	if f.takesText() && len(text) > 1 && text[0] == '"' {
 		return text[1 : len(text)-1]
 	}

@@ -15,8 +15,11 @@ import (
 	"sglaunch/internal/trust"
 )
 
-// No launch.toml that a person wrote comes near this.
-const maxFile = 1 << 20
+// Bounds that no launch.toml of a person comes near.
+const (
+	maxFile   = 256 << 10 // the parser takes the square of the keys of one table
+	maxErrors = 100       // told; a file with more is no launch.toml
+)
 
 // Options says what Load reads.
 type Options struct {
@@ -38,7 +41,7 @@ type Set struct {
 // Load reads the file and the sets over the defaults and checks the result.
 // Its error is an Errors that holds everything found wrong.
 func Load(o Options) (Config, error) {
-	l := loader{config: Default(), flags: map[string]bool{}}
+	l := loader{config: Default(), flags: map[string]bool{}, told: map[string]bool{}}
 	l.readFile(o.Path)
 	for _, set := range o.Sets {
 		l.readSet(set)
@@ -64,7 +67,8 @@ type loader struct {
 	where  positions
 	flags  map[string]bool // keys that the command line gave
 	errors Errors
-	broken bool // the file is no TOML: nothing else is worth saying
+	told   map[string]bool // keys in errors
+	broken bool            // the file is no TOML: nothing else is worth saying
 }
 
 func (l *loader) readFile(path string) {
@@ -91,7 +95,7 @@ func (l *loader) readFile(path string) {
 		l.errors = append(l.errors, fileError(path, err))
 		return
 	}
-	d := decoder{base: base, fail: l.fail}
+	d := decoder{loader: l, base: base}
 	d.table(reflect.ValueOf(&l.config).Elem(), document, "")
 }
 
@@ -121,22 +125,22 @@ func (l *loader) readSet(set Set) {
 	f, ok := find(&l.config, set.Key)
 	switch {
 	case isNotYet(set.Key):
-		l.fail(set.Key, nil, notInThisVersion, "")
+		l.fail(set.Key, nil, notInThisVersion)
 		return
 	case !ok:
-		l.fail(set.Key, nil, "there is no such key", unknownFlagHint(set.Key))
+		l.fail(set.Key, nil, noSuchKey).Hint = unknownFlagHint(set.Key)
 		return
 	}
 	value, err := f.parse(set.Value)
 	if err != nil {
-		l.fail(set.Key, set.Value, "it takes "+takes(f.Value.Type())+" in TOML: "+cause(err), "")
+		l.fail(set.Key, set.Value, "it takes "+takes(f.Value.Type())+" in TOML: "+cause(err))
 		return
 	}
 	base, err := os.Getwd()
 	if err != nil {
 		base = "/"
 	}
-	d := decoder{base: base, fail: l.fail}
+	d := decoder{loader: l, base: base}
 	d.into(f.Value, value, f.Key, f.Tag)
 }
 
@@ -156,32 +160,47 @@ func (f field) parse(text string) (any, error) {
 	return document["value"], nil
 }
 
-// fail records one error. Later errors of the same key are echoes of the first.
-func (l *loader) fail(key string, value any, problem, hint string) {
-	e := &Error{Key: key, Problem: problem, Hint: hint}
-	if value != nil {
-		_, name := split(key)
-		e.Value = shorten(tomlText(reflect.ValueOf(value)))
-		if mask.Name(name) {
-			e.Value = quote(mask.Stars)
-		}
-		e.Value = mask.String(e.Value)
+// fail records one error.
+func (l *loader) fail(key string, value any, problem string) *Error {
+	e := &Error{Key: key, Problem: problem}
+	if value != nil && !l.enough() {
+		e.Value = shownValue(key, value)
 	}
 	l.add(e)
+	return e
 }
 
-func (l *loader) add(e *Error) {
-	for _, other := range l.errors {
-		if other.Key == e.Key {
-			return
-		}
+// unknown records a key that the table does not have.
+func (l *loader) unknown(key string, table reflect.Type) {
+	if !l.enough() {
+		l.fail(key, nil, noSuchKey).Hint = unknownHint(key, table)
 	}
+}
+
+func (l *loader) enough() bool { return len(l.errors) >= maxErrors }
+
+// shownValue is a value as an error may show it.
+func shownValue(key string, value any) string {
+	if _, name := split(key); mask.Name(name) {
+		return quote(mask.Stars)
+	}
+	return mask.String(shorten(tomlText(reflect.ValueOf(value))))
+}
+
+// add records an error and where it stands. Later errors of the same key are
+// echoes of the first.
+func (l *loader) add(e *Error) {
+	if l.told[e.Key] || l.enough() {
+		return
+	}
+	l.told[e.Key] = true
 	switch {
 	case l.fromFlag(e.Key):
 		e.Key = "--" + e.Key
-	case e.File == "" && l.where.line(e.Key) > 0:
+	case l.where.line(e.Key) > 0:
 		e.File, e.Line = l.file, l.where.line(e.Key)
 	}
+	e.Key = shorten(e.Key)
 	l.errors = append(l.errors, e)
 }
 

@@ -265,7 +265,7 @@ func TestUnreadableFiles(t *testing.T) {
 		filepath.Join(folder, "none.toml"): "no such file or directory",
 		folder:                             "not a regular file",
 		"/dev/zero":                        "not a regular file",
-		huge:                               "larger than 1048576 bytes",
+		huge:                               "larger than 262144 bytes",
 	} {
 		_, err := Load(Options{Path: path, Command: serve})
 		if err == nil || !strings.HasSuffix(err.Error(), want) {

@@ -46,6 +46,10 @@ func locate(document []byte) positions {
 	return s.found
 }
 
+// maxPath bounds the paths that are told apart. No key of ours is near it, and
+// a hostile document must not cost the square of its length.
+const maxPath = 512
+
 // scan is one pass over a document.
 type scan struct {
 	lines lineIndex
@@ -75,6 +79,9 @@ func (s *scan) row(steps unstable.Iterator) string {
 }
 
 func (s *scan) step(table string, node *unstable.Node) string {
+	if len(table) > maxPath {
+		return table
+	}
 	key := join(table, string(node.Data))
 	s.mark(key, node)
 	if n := s.rows[key]; n > 0 {
@@ -92,6 +99,9 @@ func (s *scan) mark(key string, node *unstable.Node) {
 }
 
 func (s *scan) value(key string, value *unstable.Node) {
+	if len(key) > maxPath {
+		return
+	}
 	children := value.Children()
 	switch value.Kind {
 	case unstable.InlineTable:

@@ -30,7 +30,7 @@ func (c Config) Effective() string {
 			section = table
 			fmt.Fprintf(&b, "\n[%s]\n", section)
 		}
-		fmt.Fprintf(&b, "%s = %s\n", name, tomlText(f.Value))
+		fmt.Fprintf(&b, "%s = %s\n", name, f.text())
 	}
 	return strings.TrimPrefix(b.String(), "\n")
 }

@@ -56,6 +56,21 @@ func tomlText(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
+// text writes the value of a key. An inline table with defaults shows all of
+// its keys, as one that is left out does not mean zero.
+func (f field) text() string {
+	members := f.members()
+	if members == nil {
+		return tomlText(f.Value)
+	}
+	pairs := make([]string, len(members))
+	for i, m := range members {
+		_, name := split(m.Key)
+		pairs[i] = name + " = " + tomlText(m.Value)
+	}
+	return inlineTable(pairs)
+}
+
 func listText(v reflect.Value) string {
 	items := make([]string, v.Len())
 	for i := range items {

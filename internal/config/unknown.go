@@ -7,6 +7,8 @@ import (
 	"github.com/agext/levenshtein"
 )
 
+const noSuchKey = "there is no such key"
+
 // unknownHint names what a person may have meant by a key that does not exist:
 // a sibling spelt alike, the same key in another table, or all siblings.
 func unknownHint(key string, table reflect.Type) string {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net"
 	"net/url"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,12 +51,8 @@ func (v *validator) must(ok bool, key string, value any, problem string, args ..
 	if ok {
 		return
 	}
-	text := tomlText(reflect.ValueOf(value))
-	if _, name := split(key); mask.Name(name) {
-		text = quote(mask.Stars)
-	}
 	v.errors = append(v.errors, &Error{
-		Key: key, Value: mask.String(shorten(text)), Problem: fmt.Sprintf(problem, args...),
+		Key: key, Value: shownValue(key, value), Problem: fmt.Sprintf(problem, args...),
 	})
 }
 
