@@ -1,0 +1,31 @@
+package gpu
+
+import (
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+func drain(r io.Reader) { io.Copy(io.Discard, r) }
+
+// wait waits for a process, which must end within the limit.
+func wait(cmd *exec.Cmd) error {
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		cmd.Process.Kill()
+		return fmt.Errorf("it was still there after %v: %w", limit, <-done)
+	}
+}
