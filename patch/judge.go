@@ -47,8 +47,6 @@ type candidate struct {
 // origin is what is known of a file's content apart from the patch.
 type origin struct {
 	release string // hash in the release's RECORD, "" = not listed there
-	tree    bool   // installed in place from a source tree
-	trusted bool   // content comes from our own ledger of originals
 	changed bool   // the caller allows a file that differs from its release
 }
 
@@ -68,14 +66,14 @@ func (c candidate) judge(disk, working []byte, o origin) finding {
 	if c.after != "" && sum == c.after {
 		return finding{state: WasApplied, fits: true, reason: "the file has just the content that the patch makes"}
 	}
-	t := c.trust(sum, o)
+	standing := c.standing(sum, o)
 	after, misfit := c.change.apply(working)
 	before, undoes := c.change.reverse(working)
 	if misfit == nil && undoes {
-		misfit, undoes = c.change.settle(t)
+		misfit, undoes = c.change.settle(standing)
 	}
 	present := c.holds(working)
-	switch t {
+	switch standing {
 	case known:
 		return c.judgeKnown(after, misfit, undoes, present)
 	case altered:
@@ -87,7 +85,7 @@ func (c candidate) judge(disk, working []byte, o origin) finding {
 // settle decides for a change that fits both forward and backward. Where an
 // edit adds around what it finds, finding both means that it was made; where it
 // takes something away or rewrites, the text to find would be gone if it had been.
-func (c change) settle(t trust) (misfit error, undoes bool) {
+func (c change) settle(s standing) (misfit error, undoes bool) {
 	adds := 0
 	for _, e := range c.edits {
 		if strings.Contains(e.Replace, e.Find) {
@@ -95,7 +93,7 @@ func (c change) settle(t trust) (misfit error, undoes bool) {
 		}
 	}
 	switch {
-	case c.diff != nil && t == known, c.diff == nil && adds == 0:
+	case c.diff != nil && s == known, c.diff == nil && adds == 0:
 		return nil, false
 	case c.diff == nil && adds == len(c.edits):
 		return &mismatch{reason: "the change is there already"}, true
@@ -103,18 +101,17 @@ func (c change) settle(t trust) (misfit error, undoes bool) {
 	return &mismatch{reason: "the change fits forward and backward: what stands there is not clear"}, false
 }
 
-type trust int
+// standing is what a content is apart from the patch.
+type standing int
 
 const (
-	unlisted trust = iota // nothing to compare with
-	known                 // as released, or a declared content
-	altered               // differs from what is known
+	unlisted standing = iota // nothing to compare with
+	known                    // as released, or a declared content
+	altered                  // differs from what is known
 )
 
-func (c candidate) trust(sum string, o origin) trust {
+func (c candidate) standing(sum string, o origin) standing {
 	switch {
-	case o.trusted:
-		return known
 	case len(c.before) > 0:
 		if slices.Contains(c.before, sum) {
 			return known

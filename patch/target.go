@@ -36,9 +36,10 @@ type Target struct {
 	After  string `json:"sha256_after,omitempty"`  // with every patch of the plan
 	Diff   string `json:"diff,omitempty"`          // unified, this patch alone
 
-	File     FileFacts `json:"file,omitzero"`
-	Bytecode string    `json:"bytecode,omitempty"` // none | timestamp | checked-hash | unchecked-hash | unreadable
-	Method   string    `json:"method"`
+	File      FileFacts `json:"file,omitzero"`
+	Bytecode  string    `json:"bytecode,omitempty"` // none | timestamp | checked-hash | unchecked-hash | unreadable
+	Method    string    `json:"method"`
+	OnRefused string    `json:"on_refused"`
 }
 
 // FileFacts are what has to come back with a revert, and what stands in the way

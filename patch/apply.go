@@ -1,0 +1,378 @@
+package patch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"context"
+
+	"golang.org/x/sys/unix"
+)
+
+// Applied is what Apply did.
+type Applied struct {
+	Launch  string   `json:"launch"`
+	Written []string `json:"written,omitempty"` // files that hold the patch from now on
+	Shared  []string `json:"shared,omitempty"`  // files that another launch has patched the same way
+	Env     []string `json:"env,omitempty"`     // NAME=value for the server's environment (overlay)
+}
+
+// Apply puts the plan on disk for one launch: every file of it, or, on any
+// error, none. Files are as the plan found them or Apply fails with ErrChanged.
+// It fails with ErrRefused where the plan refuses a patch whose on_refused is
+// abort, and with ErrLeased where another launch holds a different patch. A
+// launch that applies again what it has applied changes nothing.
+func (l *Ledger) Apply(ctx context.Context, p *Plan, owner Owner) (*Applied, error) {
+	if owner.Launch == "" {
+		return nil, errors.New("cannot apply patches: the owner has no launch")
+	}
+	if err := p.refusal(); err != nil {
+		return nil, err
+	}
+	applied := &Applied{Launch: owner.Launch}
+	if len(p.files) == 0 {
+		return applied, nil
+	}
+	err := l.locked(ctx, func(s *session) error { return s.apply(p, owner, applied) })
+	if err != nil {
+		return nil, err
+	}
+	return applied, nil
+}
+
+func (p *Plan) refusal() error {
+	var why []string
+	for _, t := range p.Refused() {
+		if t.OnRefused != RefusedUnpatched {
+			why = append(why, fmt.Sprintf("%s: %s (%s)", t.Patch, t.Reason, t.State))
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return fmt.Errorf("cannot apply patches: %s: %w", strings.Join(why, "; "), ErrRefused)
+}
+
+func (s *session) apply(p *Plan, owner Owner, applied *Applied) error {
+	if err := s.lockPlaces(p); err != nil {
+		return err
+	}
+	entries, paths, err := s.prepare(p, applied)
+	if err != nil {
+		return err
+	}
+	overlay, err := s.prepareOverlay(p, owner, applied)
+	if err != nil {
+		return err
+	}
+	if err := s.journal.add(record{Kind: recApply, Time: s.now(), Owner: &owner, Entries: entries, Paths: s.merged(owner, paths), Overlay: overlay}); err != nil {
+		return err
+	}
+	err = s.write(p, entries)
+	if err == nil {
+		err = s.verify(p)
+	}
+	if err == nil {
+		err = s.journal.add(record{Kind: recApplied, Time: s.now(), Launch: owner.Launch})
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot apply patches: %w", err), s.rollBack(owner))
+	}
+	return nil
+}
+
+// merged adds what a launch holds already to what it needs now.
+func (s *session) merged(owner Owner, paths []string) []string {
+	if l := s.book.Leases[owner.Launch]; l != nil {
+		paths = append(slices.Clone(l.Paths), paths...)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// lockPlaces guards the folders that hold the packages against other ledgers,
+// and the environment against uv, which locks it while it installs.
+func (s *session) lockPlaces(p *Plan) error {
+	var folders []string
+	for _, c := range p.files {
+		if c.method == MethodFile {
+			folders = append(folders, c.place.lock)
+		}
+	}
+	return s.lockFolders(folders, p.prefix)
+}
+
+func (s *session) lockFolders(folders []string, prefix string) error {
+	slices.Sort(folders) // one order everywhere: no two sessions wait for each other
+	for _, dir := range slices.Compact(folders) {
+		err := s.lock(dir, os.O_RDONLY)
+		if unlockable(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if uv := filepath.Join(prefix, ".lock"); prefix != "" && isFile(uv) {
+		return s.lock(uv, os.O_RDONLY)
+	}
+	return nil
+}
+
+// unlockable tells that a folder is gone, or on a network file system that has
+// no locks for folders. The ledger's own lock still holds.
+func unlockable(err error) bool {
+	for _, no := range []error{fs.ErrNotExist, unix.EBADF, unix.ENOLCK, unix.EOPNOTSUPP, unix.ENOTDIR} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
+}
+
+func isFile(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// prepare checks every precondition and puts the originals aside. Nothing
+// outside the ledger changes.
+func (s *session) prepare(p *Plan, applied *Applied) (entries []*entry, paths []string, err error) {
+	for _, c := range p.files {
+		if c.method != MethodFile {
+			continue
+		}
+		path := c.place.path
+		paths = append(paths, path)
+		shared, err := s.claim(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if shared {
+			applied.Shared = append(applied.Shared, path)
+			continue
+		}
+		e, err := s.newEntry(c, len(entries))
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot keep the original of %s: %w", path, err)
+		}
+		entries = append(entries, e)
+		applied.Written = append(applied.Written, path)
+	}
+	return entries, paths, nil
+}
+
+// claim compares a file with the plan. shared means that it holds just what the
+// plan wants, put there for another launch.
+func (s *session) claim(c *content) (shared bool, err error) {
+	path := c.place.path
+	now, err := readFile(path)
+	if err != nil {
+		return false, fmt.Errorf("cannot apply to %s: %w: %w", path, ErrChanged, err)
+	}
+	held := s.book.entry(path)
+	switch {
+	case held != nil && now.sum == held.After && held.After == hash(c.working):
+		return true, nil
+	case held != nil && now.sum == held.After:
+		return false, fmt.Errorf("cannot apply to %s: %w: %s", path, ErrLeased, held.holders(s.book))
+	case now.sum != c.disk.sum || !now.same(c.disk.inode):
+		return false, fmt.Errorf("cannot apply to %s: %w", path, ErrChanged)
+	case held != nil: // left by a crash, or overtaken by an upgrade
+		return false, s.settle(held)
+	}
+	return false, nil
+}
+
+// newEntry keeps the original: its content by hash, which is all that a copy
+// needs, and where the file system permits a hard link, with which a revert
+// brings back the very inode.
+func (s *session) newEntry(c *content, n int) (*entry, error) {
+	path := c.place.path
+	tag := fmt.Sprintf("%s-%d", hash([]byte(path + s.now().String()))[:12], n)
+	e := &entry{
+		Path: path, Lock: c.place.lock, Before: c.disk.sum, After: hash(c.working), Node: c.disk.inode,
+		Written: s.newTime(path, c.disk.ModTime), Temp: tempBeside(path, tag),
+		Caches: cacheDirs(c.place.caches), Keep: c.keep, Patches: c.patches, Module: c.module,
+	}
+	var err error
+	if e.Folders, err = foldersOf(e); err != nil {
+		return nil, err
+	}
+	if err := s.keep(c.disk.content); err != nil {
+		return nil, err
+	}
+	if e.Link, err = s.link(path, tag); err != nil {
+		return nil, err
+	}
+	pycs, err := bytecode(path, e.Caches)
+	if err != nil {
+		return nil, err
+	}
+	for i, pyc := range pycs {
+		kept, err := s.savePyc(pyc, fmt.Sprintf("%s-pyc%d", tag, i))
+		if err != nil {
+			return nil, err
+		}
+		e.Pycs = append(e.Pycs, kept)
+	}
+	return e, s.disk.Sync(s.path(linksName))
+}
+
+func (s *session) savePyc(path, tag string) (saved, error) {
+	f, err := readFile(path)
+	if err != nil {
+		return saved{}, err
+	}
+	if err := s.keep(f.content); err != nil {
+		return saved{}, err
+	}
+	link, err := s.link(path, tag)
+	return saved{Path: path, Sum: f.sum, Node: f.inode, Link: link}, err
+}
+
+// keep stores a content under its hash, durably.
+func (s *session) keep(content []byte) error {
+	sum := hash(content)
+	if _, err := s.original(sum); err == nil {
+		return nil
+	}
+	final := s.path(originalsName, sum)
+	for _, name := range []string{final, final + ".new"} { // a torn one from a crash
+		if err := removeIfThere(s.disk, name); err != nil {
+			return err
+		}
+	}
+	node := inode{Mode: 0o600, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), ModTime: s.now().UnixNano()}
+	if err := write(s.disk, final+".new", content, node); err != nil {
+		return err
+	}
+	if err := s.disk.Rename(final+".new", final); err != nil {
+		return err
+	}
+	return s.disk.Sync(s.path(originalsName))
+}
+
+// link puts a hard link of a file into the ledger, and returns its name, or ""
+// where the file system or its policy has none for us.
+func (s *session) link(path, name string) (string, error) {
+	err := s.disk.Link(path, s.path(linksName, name))
+	for _, no := range []error{unix.EXDEV, unix.EPERM, unix.EACCES, unix.EMLINK, unix.EOPNOTSUPP, unix.ENOSYS} {
+		if errors.Is(err, no) {
+			return "", nil
+		}
+	}
+	return name, err
+}
+
+// newTime is a modification time for a patched file in a whole second that no
+// version of it has had: bytecode compares no more than that, and the size.
+func (s *session) newTime(path string, original int64) int64 {
+	second := max(s.now().Unix(), original/int64(time.Second)+1, s.book.Used[path]+1)
+	return second * int64(time.Second)
+}
+
+// write puts the files in place: all of them made and durable first, then their
+// bytecode away, then one rename each.
+func (s *session) write(p *Plan, entries []*entry) error {
+	for _, e := range entries {
+		node := e.Node
+		node.ModTime, node.Link = e.Written, ""
+		if e.Node.Link != "" {
+			node.Mode = 0o644 // what is written is a file, not a link with its 0777
+			if led, err := os.Stat(e.Path); err == nil {
+				node.Mode = uint32(led.Mode().Perm())
+			}
+		}
+		if err := write(s.disk, e.Temp, p.file(e.Path).working, node); err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		if err := s.swap(e); err != nil {
+			return err
+		}
+	}
+	return s.restoreFolders(entries)
+}
+
+func (s *session) swap(e *entry) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if now, err := readFile(e.Path); err != nil || now.sum != e.Before {
+		return fmt.Errorf("%s: %w", e.Path, ErrChanged)
+	}
+	for _, pyc := range e.Pycs {
+		if err := removeIfThere(s.disk, pyc.Path); err != nil && pycKind(pyc.Path) != "timestamp" {
+			return err // the other kinds would hide the change; a timestamp one cannot
+		}
+	}
+	if err := s.disk.Rename(e.Temp, e.Path); err != nil {
+		return err
+	}
+	return s.disk.Sync(filepath.Dir(e.Path))
+}
+
+func (p *Plan) file(path string) *content {
+	for _, c := range p.files {
+		if c.place.path == path {
+			return c
+		}
+	}
+	return nil
+}
+
+// verify reads back what the interpreter would read: through the path that it
+// resolves now, not the one of the plan.
+func (s *session) verify(p *Plan) error {
+	var q question
+	for _, c := range p.files {
+		top, _, _ := strings.Cut(c.module, ".")
+		q.add(&q.Packages, top)
+		q.add(&q.Modules, c.module)
+	}
+	where, err := p.Interpreter.locate(s.ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, c := range p.files {
+		if c.method != MethodFile {
+			continue
+		}
+		path := c.place.path
+		if c.module != "" {
+			found, err := where.find(c.module)
+			if err != nil {
+				return fmt.Errorf("%s is not found any more: %w", c.module, err)
+			}
+			path = found.path
+		}
+		now, err := readBounded(path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(now, c.working) {
+			return fmt.Errorf("%s does not hold the patch after it was written", path)
+		}
+	}
+	return nil
+}
+
+// rollBack undoes a half-done apply. Where that fails too, the journal still
+// says what is to be done, and Recover does it.
+func (s *session) rollBack(owner Owner) error {
+	s.ctx = context.WithoutCancel(s.ctx)
+	reverted := &Reverted{Launch: owner.Launch}
+	if err := s.revert(owner.Launch, reverted); err != nil {
+		return fmt.Errorf("cannot roll back, the next recovery will: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,426 @@
+package patch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Reverted is what Revert did, by path.
+type Reverted struct {
+	Launch   string   `json:"launch"`
+	Restored []string `json:"restored,omitempty"` // as they were before
+	Clean    []string `json:"clean,omitempty"`    // had their original content already
+	Leased   []string `json:"leased,omitempty"`   // another launch still runs on them
+	Kept     []string `json:"kept,omitempty"`     // revert = "never"
+	Drifted  []string `json:"drifted,omitempty"`  // somebody else changed them: left alone
+}
+
+// Revert undoes what Apply did for a launch. Call it once the launch's process
+// tree is gone. The last launch on a file brings it back; a file that is not
+// what we wrote is left alone, and the error then is ErrDrifted. What could be
+// restored has been, whatever the error; calling again goes on with the rest.
+// For a launch that holds nothing it does nothing.
+func (l *Ledger) Revert(ctx context.Context, launch string) (*Reverted, error) {
+	reverted := &Reverted{Launch: launch}
+	err := l.locked(ctx, func(s *session) error { return s.revert(launch, reverted) })
+	if err == nil {
+		err = reverted.drift()
+	}
+	return reverted, err
+}
+
+// RevertKept undoes the patches with revert = "never" on which no launch runs.
+// It is what a person asks for.
+func (l *Ledger) RevertKept(ctx context.Context) (*Reverted, error) {
+	reverted := &Reverted{}
+	err := l.locked(ctx, func(s *session) error { return s.revertKept(reverted) })
+	if err == nil {
+		err = reverted.drift()
+	}
+	return reverted, err
+}
+
+// Recover reverts for every launch of which alive says no, and finishes what a
+// crash cut short. alive is asked under the ledger's lock and must not call the
+// ledger. It should hold a launch for alive as long as any process of its server
+// tree is, even where the owner itself is gone.
+func (l *Ledger) Recover(ctx context.Context, alive func(Owner) bool) ([]Reverted, error) {
+	var all []Reverted
+	err := l.locked(ctx, func(s *session) error {
+		var errs []error
+		for _, launch := range s.book.launches() {
+			if alive(s.book.Leases[launch].Owner) {
+				continue
+			}
+			reverted := Reverted{Launch: launch}
+			errs = append(errs, s.revert(launch, &reverted))
+			all = append(all, reverted)
+		}
+		return errors.Join(errs...)
+	})
+	for _, r := range all {
+		err = errors.Join(err, r.drift())
+	}
+	return all, err
+}
+
+func (r Reverted) drift() error {
+	if len(r.Drifted) == 0 {
+		return nil
+	}
+	return fmt.Errorf("cannot restore %s: %w", strings.Join(r.Drifted, ", "), ErrDrifted)
+}
+
+func (b *book) launches() []string {
+	var all []string
+	for name := range b.Leases {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (s *session) revert(launch string, r *Reverted) error {
+	lease := s.book.Leases[launch]
+	if lease == nil {
+		return nil
+	}
+	due := s.due(lease, r)
+	if err := s.restoreAll(due, r); err != nil {
+		return err
+	}
+	if lease.Overlay != "" {
+		if err := s.discard(s.path(overlaysName, lease.Overlay)); err != nil {
+			return err
+		}
+	}
+	return s.journal.add(record{Kind: recReleased, Time: s.now(), Launch: launch})
+}
+
+// due lists what a launch's end brings back.
+func (s *session) due(l *lease, r *Reverted) []*entry {
+	var due []*entry
+	for _, path := range l.Paths {
+		e := s.book.Entries[path]
+		switch {
+		case e == nil: // drifted before, or restored by an earlier try
+		case len(s.book.holders(path)) > 1:
+			r.Leased = append(r.Leased, path)
+		case e.Keep && l.Done:
+			r.Kept = append(r.Kept, path)
+		default:
+			due = append(due, e)
+		}
+	}
+	return due
+}
+
+func (s *session) revertKept(r *Reverted) error {
+	var due []*entry
+	for path, e := range s.book.Entries {
+		if len(s.book.holders(path)) == 0 {
+			due = append(due, e)
+		} else if e.Keep {
+			r.Leased = append(r.Leased, path)
+		}
+	}
+	slices.SortFunc(due, func(a, b *entry) int { return strings.Compare(a.Path, b.Path) })
+	return s.restoreAll(due, r)
+}
+
+// outcome is what was found and done for one entry.
+type outcome int
+
+const (
+	wasPatched outcome = iota
+	wasClean
+	wasDrifted
+)
+
+// restoreAll brings back what can be, goes on past failures, and then gives the
+// folders their times.
+func (s *session) restoreAll(due []*entry, r *Reverted) error {
+	var errs []error
+	var folders []string
+	for _, e := range due {
+		folders = append(folders, e.Lock)
+	}
+	if err := s.lockFolders(folders, ""); err != nil {
+		return err
+	}
+	times := foundTimes(due)
+	for _, e := range due {
+		if err := s.restoreOne(e, r); err != nil {
+			errs = append(errs, fmt.Errorf("cannot restore %s: %w", e.Path, err))
+		}
+	}
+	errs = append(errs, s.settleFolders(due, times))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return s.record(due, r)
+}
+
+// record closes the entries once all of the set, folders included, is done: a
+// crash before it only means that the work is looked over again.
+func (s *session) record(due []*entry, r *Reverted) error {
+	for _, e := range due {
+		rec := record{Kind: recRestored, Time: s.now(), Path: e.Path}
+		if slices.Contains(r.Drifted, e.Path) {
+			_, found := e.look()
+			rec.Kind, rec.Found = recDrifted, found
+		}
+		if err := s.journal.add(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) restoreOne(e *entry, r *Reverted) error {
+	found, err := s.restore(e)
+	if err != nil {
+		return err
+	}
+	switch found {
+	case wasPatched:
+		r.Restored = append(r.Restored, e.Path)
+	case wasClean:
+		r.Clean = append(r.Clean, e.Path)
+	case wasDrifted:
+		r.Drifted = append(r.Drifted, e.Path)
+	}
+	return nil
+}
+
+// settle closes one entry that nobody holds, before its path is used anew.
+func (s *session) settle(e *entry) error {
+	var r Reverted
+	return s.restoreAll([]*entry{e}, &r)
+}
+
+// restore brings one file back. The content found decides, never the journal
+// alone: what is neither our patched file nor the original is not ours to touch.
+func (s *session) restore(e *entry) (outcome, error) {
+	if err := removeIfThere(s.disk, e.Temp); err != nil {
+		return 0, err
+	}
+	now, err := readFile(e.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return wasDrifted, nil // uninstalled: nothing of ours is left there
+	case err != nil:
+		return 0, err
+	case now.sum == e.After && now.Link == "":
+		return wasPatched, s.putBack(e)
+	case now.sum == e.Before && now.inode.same(e.Node):
+		return wasClean, s.restoreBytecode(e)
+	case now.sum == e.Before:
+		return wasClean, nil // installed anew, with bytecode of its own
+	}
+	return wasDrifted, nil
+}
+
+func (s *session) putBack(e *entry) error {
+	if err := s.removeBytecode(e); err != nil {
+		return err
+	}
+	if err := s.bringBack(e.Path, e.Before, e.Link, e.Temp, e.Node); err != nil {
+		return err
+	}
+	now, err := readFile(e.Path)
+	if err != nil {
+		return err
+	}
+	sameText := now.sum == e.Before || e.Node.Link != "" // what a link leads to is not ours
+	if !sameText || !now.inode.same(e.Node) {
+		return errors.New("the restored file is not what it was")
+	}
+	return s.restoreBytecode(e)
+}
+
+// bringBack renames the original over a path: the saved hard link where it is
+// still the original, else a copy.
+func (s *session) bringBack(path, sum, link, temp string, node inode) error {
+	from := temp
+	if s.intact(link, sum, node) {
+		from = s.path(linksName, link)
+	} else if err := s.copyTo(temp, sum, node); err != nil {
+		return err
+	}
+	if err := s.disk.Rename(from, path); err != nil {
+		return errors.Join(err, removeIfThere(s.disk, temp))
+	}
+	return s.disk.Sync(filepath.Dir(path))
+}
+
+// intact tells whether a saved hard link is still what was saved: somebody may
+// have written through another link of the same inode.
+func (s *session) intact(link, sum string, node inode) bool {
+	if link == "" {
+		return false
+	}
+	path := s.path(linksName, link)
+	now, err := readInode(path)
+	if err != nil || !now.same(node) {
+		return false
+	}
+	if node.Link != "" {
+		return true // what it leads to is not ours
+	}
+	content, err := readBounded(path)
+	return err == nil && hash(content) == sum
+}
+
+func (s *session) copyTo(temp, sum string, node inode) error {
+	var content []byte
+	if node.Link == "" {
+		var err error
+		if content, err = s.original(sum); err != nil {
+			return err
+		}
+	}
+	return write(s.disk, temp, content, node)
+}
+
+// removeBytecode takes away what the interpreter compiled from the patched
+// file: another whole second keeps it from being used, but not from lying there.
+func (s *session) removeBytecode(e *entry) error {
+	pycs, err := bytecode(e.Path, e.Caches)
+	if err != nil {
+		return err
+	}
+	for _, pyc := range pycs {
+		if err := removeIfThere(s.disk, pyc); err != nil && pycKind(pyc) != "timestamp" {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreBytecode puts the saved bytecode back where the file is the original
+// with its time, so that it is valid again.
+func (s *session) restoreBytecode(e *entry) error {
+	for i, p := range e.Pycs {
+		now, err := readFile(p.Path)
+		if err == nil && now.sum == p.Sum && now.inode.same(p.Node) {
+			continue
+		}
+		temp := tempBeside(p.Path, fmt.Sprintf("%s-%d", strings.TrimPrefix(filepath.Base(e.Temp), tempPrefix), i))
+		if err := removeIfThere(s.disk, temp); err != nil {
+			return err
+		}
+		if err := s.bringBack(p.Path, p.Sum, p.Link, temp, p.Node); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldersOf looks at the folders in which a change of the entry touches names.
+func foldersOf(e *entry) ([]folder, error) {
+	var all []folder
+	for _, dir := range append([]string{filepath.Dir(e.Path)}, e.Caches...) {
+		f, err := readFolder(dir, stem(e.Path))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func readFolder(dir, stem string) (folder, error) {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return folder{Path: dir, Absent: true}, nil
+	}
+	if err != nil {
+		return folder{}, err
+	}
+	others, err := names(dir, func(name string) bool {
+		return strings.HasPrefix(name, tempPrefix) || cacheFile(stem, name)
+	})
+	if err != nil {
+		return folder{}, err
+	}
+	return folder{Path: dir, ModTime: info.ModTime().UnixNano(), Names: hash([]byte(strings.Join(others, "\x00")))}, nil
+}
+
+// restoreFolders gives the folders the times they had before an apply.
+func (s *session) restoreFolders(entries []*entry) error {
+	for _, e := range entries {
+		for _, f := range e.Folders {
+			if f.Absent {
+				continue
+			}
+			if err := s.setTime(f.Path, f.ModTime); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setTime sets a folder's time where it is another: only its owner may.
+func (s *session) setTime(dir string, mtime int64) error {
+	if info, err := os.Lstat(dir); err == nil && info.ModTime().UnixNano() == mtime {
+		return nil
+	}
+	return s.disk.SetTime(dir, mtime)
+}
+
+// foundTimes notes the folders' times before a revert touches them.
+func foundTimes(due []*entry) map[string]int64 {
+	times := map[string]int64{}
+	for _, e := range due {
+		for _, f := range e.Folders {
+			if info, err := os.Lstat(f.Path); err == nil {
+				times[f.Path] = info.ModTime().UnixNano()
+			}
+		}
+	}
+	return times
+}
+
+// settleFolders gives each folder the time from before the apply if its names
+// are those of then, else the time that it was found with: what somebody else
+// added or removed in between shows as it would have without us. A bytecode
+// folder that came with the patched file and is empty again goes.
+func (s *session) settleFolders(due []*entry, found map[string]int64) error {
+	for _, e := range due {
+		for _, was := range slices.Backward(e.Folders) { // caches first: one that goes touches its parent
+			if err := s.settleFolder(e, was, found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) settleFolder(e *entry, was folder, found map[string]int64) error {
+	now, err := readFolder(was.Path, stem(e.Path))
+	switch {
+	case err != nil:
+		return err
+	case now.Absent:
+		return nil
+	case was.Absent:
+		if left, err := os.ReadDir(was.Path); err == nil && len(left) == 0 {
+			return removeIfThere(s.disk, was.Path)
+		}
+		return nil
+	case now.Names == was.Names:
+		return s.setTime(was.Path, was.ModTime)
+	}
+	if time, ok := found[was.Path]; ok {
+		return s.setTime(was.Path, time)
+	}
+	return nil
+}
