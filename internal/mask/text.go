@@ -2,6 +2,7 @@ package mask
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -19,10 +20,11 @@ const (
 var assigned = regexp.MustCompile(`(?m)(` + nameText + `)(\\?["']?(?:=|: ?| = )[bru]?)(\\"(?:[^"\\\n]|\\[^"\n])*\\?"?|` + quoted + `|[^\s,;&)\]}"']+)`)
 
 // option finds --name value, also in the repr of a list: '--api-key', '...'.
-var option = regexp.MustCompile(`(?m)(--?` + nameText + `)(["']?,? +)(` + quoted + `|[^\s,;&)\]}"']+)`)
+var option = regexp.MustCompile(`(?m)(--?` + nameText + `)(["']?(?:, ?| +))(` + quoted + `|[^\s,;&)\]}"']+)`)
 
-// bare finds secrets that are known by their own form.
-var bare = regexp.MustCompile(`\b(hf_|sk-|ghp_|github_pat_|glpat-|nvapi-|xox[abpr]-)[A-Za-z0-9_-]{16,}`)
+// bare finds secrets that are known by their own form. hf_transformers_utils.py
+// is none, so the random part of a Hugging Face token has no underscore.
+var bare = regexp.MustCompile(`\b(hf_|ghp_)[A-Za-z0-9]{20,}|\b(sk-|github_pat_|glpat-|nvapi-|xox[abpr]-)[A-Za-z0-9_-]{20,}`)
 
 // header finds the credentials of an Authorization header.
 var header = regexp.MustCompile(`(?i)\b(bearer|basic)( +)([A-Za-z0-9._~+/=-]{8,})`)
@@ -39,7 +41,7 @@ func String(s string) string {
 	s = replace(option, s)
 	s = header.ReplaceAllString(s, "${1}${2}"+Stars)
 	s = userinfo.ReplaceAllString(s, "${1}"+Stars+"@")
-	return bare.ReplaceAllString(s, "${1}"+Stars)
+	return bare.ReplaceAllString(s, "${1}${2}"+Stars)
 }
 
 // suspicious is a cheap test that most lines fail.
@@ -59,7 +61,7 @@ func suspicious(s string) bool {
 func replace(form *regexp.Regexp, s string) string {
 	return form.ReplaceAllStringFunc(s, func(match string) string {
 		g := form.FindStringSubmatch(match)
-		if g == nil || !Name(g[1]) || isPlain(g[3]) {
+		if g == nil || !Name(g[1]) || isPlain(g[3]) || isCount(g[1], g[3]) {
 			return match
 		}
 		return g[1] + g[2] + hide(g[3])
@@ -73,6 +75,12 @@ func isPlain(value string) bool {
 		return true
 	}
 	return false
+}
+
+// isCount spares numbers of tokens, as in "#token: 123" of each decode line.
+func isCount(name, value string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSuffix(value, "%"), 64)
+	return err == nil && strings.HasSuffix(strings.ToLower(name), "token")
 }
 
 // hide keeps the quotes of a value, so that the text around it still reads.
