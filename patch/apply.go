@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,17 +12,15 @@ import (
 	"strings"
 	"time"
 
-	"context"
-
 	"golang.org/x/sys/unix"
 )
 
 // Applied is what Apply did.
 type Applied struct {
-	Launch  string   `json:"launch"`
-	Written []string `json:"written,omitempty"` // files that hold the patch from now on
-	Shared  []string `json:"shared,omitempty"`  // files that another launch has patched the same way
-	Env     []string `json:"env,omitempty"`     // NAME=value for the server's environment (overlay)
+	Launch string   `json:"launch"`
+	Files  []string `json:"files,omitempty"`  // that hold the patch from now on
+	Shared []string `json:"shared,omitempty"` // those of them that held it before: another launch put it there
+	Env    []string `json:"env,omitempty"`    // NAME=value, to be added to the server's environment (overlay)
 }
 
 // Apply puts the plan on disk for one launch: every file of it, or, on any
@@ -151,6 +150,7 @@ func (s *session) prepare(p *Plan, applied *Applied) (entries []*entry, paths []
 		}
 		path := c.place.path
 		paths = append(paths, path)
+		applied.Files = append(applied.Files, path)
 		shared, err := s.claim(c)
 		if err != nil {
 			return nil, nil, err
@@ -164,7 +164,6 @@ func (s *session) prepare(p *Plan, applied *Applied) (entries []*entry, paths []
 			return nil, nil, fmt.Errorf("cannot keep the original of %s: %w", path, err)
 		}
 		entries = append(entries, e)
-		applied.Written = append(applied.Written, path)
 	}
 	return entries, paths, nil
 }
