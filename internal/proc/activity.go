@@ -1,0 +1,123 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Activity is one reading of what a set of processes has done so far. Counters
+// only grow over the life of a Sampler: what a member did before it ended
+// stays in them.
+type Activity struct {
+	CPU       time.Duration // user and system time
+	ReadBytes uint64        // fetched from storage; a warm page cache reads nothing
+	Faults    uint64        // page faults, minor and major
+	Compilers []Proc        // members that compile right now
+	Blocked   []string      // members in uninterruptible sleep, "pid name"
+	Living    int
+	Missing   []string // what could not be read, and why
+}
+
+// compilers are the programs that a silent start may be busy with: ninja and
+// what it runs for FlashInfer and torch extensions, and Triton's ptxas.
+var compilers = map[string]bool{
+	"ninja": true, "nvcc": true, "cicc": true, "ptxas": true, "cudafe++": true, "fatbinary": true,
+	"cc1plus": true, "cc1": true, "g++": true, "gcc": true, "c++": true, "clang": true, "clang++": true,
+	"ld": true, "as": true, "collect2": true, "hipcc": true, "nvlink": true,
+}
+
+// ticks a second of the times in /proc/PID/stat (USER_HZ, 100 on Linux).
+const ticksPerSecond = 100
+
+// Sampler reads activity again and again. It is used by one goroutine.
+type Sampler struct {
+	last map[ID]counters
+	done counters // of members that have ended
+}
+
+type counters struct {
+	cpu, read, faults uint64
+}
+
+func (c *counters) add(o counters) {
+	c.cpu += o.cpu
+	c.read += o.read
+	c.faults += o.faults
+}
+
+// NewSampler returns a sampler that has read nothing yet.
+func NewSampler() *Sampler { return &Sampler{last: map[ID]counters{}} }
+
+// Sample reads the members once. Each read has its own limit, so that a
+// process that hangs in the kernel holds nobody; ctx bounds the whole round.
+func (s *Sampler) Sample(ctx context.Context, members []ID) Activity {
+	var a Activity
+	now := make(map[ID]counters, len(members))
+	denied := 0
+	for i, id := range members {
+		if ctx.Err() != nil {
+			a.Missing = append(a.Missing, fmt.Sprintf("%d of %d processes: no time left", len(members)-i, len(members)))
+			break
+		}
+		p, err := Identify(id.PID)
+		if err != nil || p.Start != id.Start || p.Dead() {
+			continue
+		}
+		a.Living++
+		c := counters{cpu: p.CPU, faults: p.MinorFaults + p.MajorFaults}
+		if c.read, err = readBytes(id.PID); err != nil {
+			denied++
+			c.read = s.last[id].read
+		}
+		now[id] = c
+		if compilers[p.Comm] {
+			a.Compilers = append(a.Compilers, p)
+		}
+		if p.State == 'D' {
+			a.Blocked = append(a.Blocked, fmt.Sprintf("%d %s", p.PID, p.Comm))
+		}
+	}
+	if denied > 0 {
+		a.Missing = append(a.Missing, fmt.Sprintf("bytes read by %d of %d processes", denied, a.Living))
+	}
+	s.fold(now, &a)
+	return a
+}
+
+// fold adds up what the living and the ended have done.
+func (s *Sampler) fold(now map[ID]counters, a *Activity) {
+	for id, c := range s.last {
+		if _, living := now[id]; !living {
+			s.done.add(c)
+		}
+	}
+	s.last = now
+	total := s.done
+	for _, c := range now {
+		total.add(c)
+	}
+	a.CPU = time.Duration(total.cpu) * time.Second / ticksPerSecond
+	a.ReadBytes, a.Faults = total.read, total.faults
+	slices.SortFunc(a.Compilers, func(x, y Proc) int { return x.PID - y.PID })
+}
+
+var errNoCounter = errors.New("no read_bytes")
+
+// readBytes is read_bytes of /proc/PID/io.
+func readBytes(pid int) (uint64, error) {
+	text, err := fileOf(pid, "io", 1<<10)
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte("read_bytes: ")); ok {
+			return strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 64)
+		}
+	}
+	return 0, errNoCounter
+}
