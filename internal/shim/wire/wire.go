@@ -37,10 +37,11 @@ const (
 	Signal  = "signal"  // Attempt, Sig, Scope
 	Kill    = "kill"    // Attempt, Limit: SIGKILL everything of the attempt until it is gone; answered by TreeGone or TreeLeft
 	Print   = "print"   // Text: one line of sglaunch's own, to standard error at a line boundary
-	Quiet   = "quiet"   // Off or on: whether Print lines are shown
+	Quiet   = "quiet"   // Print lines are not shown any more; with Off they are again
 	Lease   = "lease"   // Text: what is patched right now and must be reverted ("" = nothing)
 	Ledger  = "ledger"  // State: the supervisor's word on what it wants remembered (opaque)
-	Finish  = "finish"  // Code, Text: end the launch with this exit code
+	Notify  = "notify"  // Text: states for systemd ("READY=1\nSTATUS=..."), passed on as they are
+	Finish  = "finish"  // Code, Text: end the launch with this exit code; the socket closes when all is flushed, then exit
 )
 
 // Types of messages, shim to supervisor.

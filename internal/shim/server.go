@@ -1,0 +1,304 @@
+package shim
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+)
+
+// openPatience is how long the creation of a log may take before the server is
+// started without it.
+const openPatience = 5 * time.Second
+
+// server is the newest attempt's.
+type server struct {
+	spec     wire.Spec
+	spool    *spool
+	stage    *stage
+	starting bool
+	ended    chan struct{} // closed when the server itself has ended
+	pumps    int           // of its outputs, that still run
+	members  map[proc.ID]proc.Proc
+	killing  bool
+	killSoon *time.Duration // asked for while the server is being started
+	left     []wire.Proc    // what the last kill could not end
+}
+
+// serverLives reports whether a server was started and has not ended.
+func (s *shim) serverLives() bool { return s.facts.Server != nil && s.facts.Exited == nil }
+
+// spawn starts the server of an attempt, if no other can be alive.
+func (s *shim) spawn(spec wire.Spec) {
+	f := &s.facts
+	switch {
+	case spec.Attempt == f.Attempt && f.Server != nil: // said twice: a supervisor that came back
+		s.send(wire.Message{Type: wire.Spawned, Attempt: spec.Attempt, Proc: f.Server})
+		return
+	case spec.Attempt <= f.Attempt:
+		s.refuse(spec.Attempt, fmt.Sprintf("attempt %d has been", f.Attempt))
+		return
+	case s.srv.starting, f.Attempt > 0 && !f.TreeGone:
+		s.refuse(spec.Attempt, fmt.Sprintf("attempt %d may still be alive", f.Attempt))
+		return
+	case s.end.finish != nil, s.end.insists():
+		s.refuse(spec.Attempt, "the launch is ending")
+		return
+	}
+	f.begin(spec.Attempt)
+	if s.srv.spool != nil {
+		s.srv.spool.forget()
+	}
+	sp := newSpool(spec.Attempt)
+	s.srv = server{
+		spec: spec, spool: sp, starting: true, ended: make(chan struct{}), members: map[proc.ID]proc.Proc{},
+	}
+	s.records.close()
+	s.records = newRecordFile(spec.Records, s.troubleLater)
+	go func() {
+		if err := s.keepLog(sp, spec.Log); err != nil {
+			s.do(func() { s.spawnFailed(err) })
+			return
+		}
+		stage, err := s.setStage(spec)
+		if err != nil {
+			s.do(func() { s.spawnFailed(err) })
+			return
+		}
+		s.starter <- func() {
+			s.fork(s.startOf(spec, stage), func(p proc.Proc, err error) {
+				stage.closeTheirs()
+				s.do(func() { s.spawned(stage, p, err) })
+			})
+		}
+	}()
+}
+
+func (s *shim) startOf(spec wire.Spec, st *stage) start {
+	env := dropEnv(spec.Env, asideMarker)
+	if name, value, ok := strings.Cut(spec.Marker, "="); ok {
+		env = setEnv(env, name, value)
+	}
+	return start{
+		argv: spec.Argv, dir: spec.Dir, env: env, files: st.theirs, newSession: true,
+		terminal: st.master != nil, diesWithUs: true, oom: s.oom.original, side: proc.Ours,
+	}
+}
+
+// keepLog creates the raw log. A log that exists is an error, since it is
+// another attempt's; a disk that refuses or hangs is not: the server matters
+// more than its log.
+func (s *shim) keepLog(sp *spool, path string) error {
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		f, err := openLog(path)
+		done <- opened{f, err}
+	}()
+	take := func(o opened) error {
+		if errors.Is(o.err, fs.ErrExist) {
+			return o.err
+		}
+		if o.err != nil {
+			s.troubleLater(fmt.Sprintf("%v; the server goes on without, memory holds its last %d MiB", o.err, ringSize>>20))
+			sp.unkept()
+			return nil
+		}
+		sp.keep(o.f, s.troubleLater)
+		return nil
+	}
+	select {
+	case o := <-done:
+		return take(o)
+	case <-time.After(openPatience):
+		s.troubleLater(fmt.Sprintf("cannot create the log %q: the disk does not answer; the server is started without", path))
+		go func() { _ = take(<-done) }()
+		return nil
+	}
+}
+
+// troubleLater tells trouble from another goroutine.
+func (s *shim) troubleLater(text string) { s.do(func() { s.trouble(text) }) }
+
+func (s *shim) refuse(attempt int, why string) {
+	s.send(wire.Message{Type: wire.SpawnFailed, Attempt: attempt, Text: "cannot start attempt " + fmt.Sprint(attempt) + ": " + why})
+}
+
+func (s *shim) spawnFailed(err error) {
+	s.srv.starting, s.srv.killSoon = false, nil
+	s.srv.spool.end(false)
+	s.facts.TreeGone, s.facts.Drained = true, true
+	s.send(wire.Message{Type: wire.SpawnFailed, Attempt: s.facts.Attempt, Text: err.Error()})
+	s.advanceEnding()
+}
+
+func (s *shim) spawned(st *stage, p proc.Proc, err error) {
+	if err != nil {
+		st.close()
+		s.spawnFailed(err)
+		return
+	}
+	s.srv.starting, s.srv.stage = false, st
+	s.showOutput(st)
+	for _, src := range st.sources {
+		s.srv.pumps++
+		go s.pump(src, s.srv.spool, s.srv.ended)
+	}
+	s.facts.Server = asWire(p)
+	s.send(wire.Message{Type: wire.Spawned, Attempt: s.facts.Attempt, Proc: s.facts.Server})
+	s.seen([]proc.Proc{p}, nil)
+	s.stdin.attach(st.master)
+	s.watchSoon.ring()
+	if limit := s.srv.killSoon; limit != nil {
+		s.kill(*limit)
+	}
+	s.advanceEnding()
+}
+
+// showOutput connects the output to the person's descriptors: standard error
+// apart from standard output where they are apart on both sides.
+func (s *shim) showOutput(st *stage) {
+	sp := s.srv.spool
+	if s.out == s.err || st.master != nil {
+		s.out.show(sp, both)
+	} else {
+		s.out.show(sp, output)
+		s.err.show(sp, errout)
+	}
+	if path := s.srv.spec.Errors; path != "" && st.master == nil {
+		go copyLane(sp, path, s.troubleLater)
+	}
+}
+
+// copyLane writes standard error into a log of its own.
+func copyLane(sp *spool, path string, trouble func(string)) {
+	f, err := openLog(path)
+	if err != nil {
+		trouble(err.Error())
+		return
+	}
+	defer f.Close()
+	o := newOutlet(f, path)
+	o.show(sp, errout)
+	o.stop()
+	<-o.done
+}
+
+func (s *shim) serverEnded(status wire.Status) {
+	s.facts.Exited = &status
+	close(s.srv.ended)
+	s.stdin.attach(nil)
+	s.send(wire.Message{Type: wire.Exited, Attempt: s.facts.Attempt, Status: &status})
+	s.watchSoon.ring()
+	if s.sup.blind {
+		s.blindEnd()
+	}
+}
+
+// pump reads one output of the server until nobody holds its other end.
+func (s *shim) pump(src source, sp *spool, ended chan struct{}) {
+	buf := make([]byte, chunk)
+	for {
+		n, err := src.from.Read(buf)
+		if n > 0 {
+			sp.add(buf[:n], src.lane)
+		}
+		if err == nil {
+			continue
+		}
+		// A terminal that nobody has open reads as an error, and may be opened
+		// again as long as the server lives.
+		if src.terminal && !errors.Is(err, os.ErrClosed) && waitFor(ended, reopenPause) {
+			continue
+		}
+		break
+	}
+	s.do(func() { s.outputEnded(sp) })
+}
+
+const reopenPause = 50 * time.Millisecond
+
+// waitFor waits, and reports whether ended is still open.
+func waitFor(ended chan struct{}, pause time.Duration) bool {
+	select {
+	case <-ended:
+		return false
+	default:
+	}
+	select {
+	case <-ended:
+	case <-time.After(pause):
+	}
+	return true // after the end one more reading takes what is left
+}
+
+func (s *shim) outputEnded(sp *spool) {
+	if sp != s.srv.spool {
+		return
+	}
+	if s.srv.pumps--; s.srv.pumps == 0 {
+		s.drain(false)
+	}
+}
+
+// drain closes the attempt's output.
+func (s *shim) drain(cut bool) {
+	if s.facts.Drained {
+		return
+	}
+	s.facts.Drained = true
+	sp := s.srv.spool
+	sp.end(cut)
+	s.facts.Output = sp.size()
+	if s.srv.stage != nil {
+		s.srv.stage.close()
+	}
+	if s.sup.link != nil {
+		s.sup.link.drained(sp)
+	}
+	s.advanceEnding()
+}
+
+// cutAfter bounds the time that output may still come once the tree is gone.
+func (s *shim) cutAfter(limit time.Duration) {
+	attempt := s.facts.Attempt
+	s.after(limit, func() {
+		if s.facts.Attempt == attempt {
+			s.drain(true)
+		}
+	})
+}
+
+// signalServer delivers a signal to the leader, its group or every member.
+func (s *shim) signalServer(sig unix.Signal, scope string) {
+	leader := s.facts.Server
+	switch {
+	case leader == nil:
+	case scope == wire.ScopeTree:
+		for id := range s.srv.members {
+			_ = proc.Send(id, sig)
+		}
+	case scope == wire.ScopeGroup:
+		if proc.Alive(idOf(leader)) { // then the group's number is its own too
+			_ = unix.Kill(-leader.PID, sig)
+		}
+	default:
+		_ = proc.Send(idOf(leader), sig)
+	}
+}
+
+func idOf(p *wire.Proc) proc.ID { return proc.ID{PID: p.PID, Start: p.Start} }
+
+func asWire(p proc.Proc) *wire.Proc {
+	return &wire.Proc{PID: p.PID, Start: p.Start, PPID: p.PPID, Comm: p.Comm, Cmd: proc.Command(p), State: string(p.State)}
+}

@@ -1,0 +1,124 @@
+package shim
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+)
+
+// heard are the signals that the shim acts on. One that was ignored when we
+// were started (nohup, a background job) stays ignored, for the server too.
+//
+// SIGQUIT is among them: a scheduler that lost its parent early becomes our
+// child, and SGLang's children send SIGQUIT to their parent when they fail.
+// SIGPIPE and SIGXFSZ are heard so that a closed terminal or a file limit is an
+// error of a write; ignoring them would have the server ignore them too.
+var heard = []os.Signal{
+	unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
+	unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT, unix.SIGPIPE, unix.SIGXFSZ,
+}
+
+func (s *shim) watchSignals() {
+	signals := make(chan os.Signal, 64)
+	for _, sig := range heard {
+		if !signal.Ignored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+	go func() {
+		for sig := range signals {
+			s.do(func() { s.signalled(sig.(syscall.Signal)) })
+		}
+	}()
+}
+
+// childSignals rings when children have ended, and once at the beginning.
+func childSignals() chan os.Signal {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, unix.SIGCHLD)
+	select {
+	case ended <- unix.SIGCHLD:
+	default:
+	}
+	return ended
+}
+
+func (s *shim) signalled(sig syscall.Signal) {
+	switch sig {
+	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP:
+		s.asked(sig)
+	case unix.SIGUSR1, unix.SIGUSR2, unix.SIGQUIT:
+		s.signalServer(sig, wire.ScopeLeader)
+	case unix.SIGWINCH:
+		if !s.resize() {
+			s.signalServer(sig, wire.ScopeLeader)
+		}
+	case unix.SIGTSTP:
+		s.suspend()
+	case unix.SIGCONT:
+		s.resume()
+	}
+}
+
+// asked passes a wish to end on to the supervisor. The third one the shim
+// grants itself, whatever the supervisor does; the first one if it is blind.
+func (s *shim) asked(sig syscall.Signal) {
+	s.facts.asked(int(sig))
+	s.send(wire.Message{Type: wire.Asked, Sig: int(sig)})
+	if sig == unix.SIGHUP {
+		if s.sup.blind && s.stdin != nil {
+			s.stopAlone()
+		}
+		return
+	}
+	s.end.asks++
+	switch {
+	case s.end.flushing && s.end.asks > 1:
+		s.leave() // whoever does not read has been waited for long enough
+	case s.end.insists():
+		s.kill(s.o.KillLimit)
+		s.hurry()
+	case s.sup.blind && s.end.asks > 1:
+		s.kill(s.o.KillLimit)
+	case s.sup.blind:
+		s.stopAlone()
+	}
+}
+
+// suspend stops the whole job, as Ctrl-Z does with a raw command: the server
+// has a session of its own, where the terminal's SIGTSTP does not arrive.
+func (s *shim) suspend() {
+	if tty, err := os.Open("/dev/tty"); err != nil {
+		return // no job control: nobody would continue us
+	} else {
+		tty.Close()
+	}
+	s.send(wire.Message{Type: wire.Asked, Sig: int(unix.SIGTSTP)})
+	s.signalServer(unix.SIGSTOP, wire.ScopeTree)
+	s.signalSupervisor(unix.SIGSTOP)
+	s.suspended = true
+	_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
+}
+
+func (s *shim) resume() {
+	if !s.suspended {
+		s.signalServer(unix.SIGCONT, wire.ScopeLeader)
+		return
+	}
+	s.suspended = false
+	s.signalSupervisor(unix.SIGCONT)
+	s.signalServer(unix.SIGCONT, wire.ScopeTree)
+	s.send(wire.Message{Type: wire.Asked, Sig: int(unix.SIGCONT)})
+	s.resize()
+}
+
+func (s *shim) signalSupervisor(sig unix.Signal) {
+	if p := s.sup.proc; p != nil {
+		_ = proc.Send(p.ID, sig)
+	}
+}

@@ -1,0 +1,168 @@
+package shim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+)
+
+const (
+	firstLook = 100 * time.Millisecond // between two looks after a change
+	lastLook  = 2 * time.Second        // once nothing has changed for a while
+)
+
+// watch looks for descendants: often after a change, rarely in service.
+func (s *shim) watch() {
+	wait := firstLook
+	for {
+		timer := time.NewTimer(wait)
+		select {
+		case <-s.watchSoon:
+			timer.Stop()
+			wait = firstLook
+		case <-timer.C:
+			wait = min(wait+wait/8, lastLook)
+		}
+		if s.look() {
+			wait = firstLook
+		}
+	}
+}
+
+// look scans once and tells the loop what is new.
+func (s *shim) look() (changed bool) {
+	s.forking.Lock()
+	defer s.forking.Unlock()
+	born, died, err := s.tree.Scan()
+	for _, p := range born {
+		s.sids[p.Session] = true
+	}
+	if err == nil && len(born)+len(died) > 0 {
+		s.do(func() { s.seen(born, died) })
+		return true
+	}
+	return false
+}
+
+// judge decides whose a child of ours is that nobody saw with its parents:
+// an orphan. The lock is held.
+func (s *shim) judge(p proc.Proc) proc.Side {
+	if !s.began {
+		return proc.Aside // it was here before us
+	}
+	if s.sids[p.Session] {
+		return proc.Ours
+	}
+	for _, other := range s.tree.Members(proc.Aside) {
+		if other.Group == p.Group {
+			return proc.Aside
+		}
+	}
+	if proc.HasEnv(p.PID, fmt.Sprintf("%s=%d", asideMarker, os.Getpid())) {
+		return proc.Aside
+	}
+	return proc.Ours
+}
+
+// seen remembers members, records them and tells the supervisor.
+func (s *shim) seen(born []proc.Proc, died []proc.ID) {
+	for _, id := range died {
+		delete(s.srv.members, id)
+	}
+	for _, p := range born {
+		if _, known := s.srv.members[p.ID]; known {
+			continue
+		}
+		s.srv.members[p.ID] = p
+		s.records.add([]proc.Proc{p})
+		s.sendMember(p)
+	}
+}
+
+func (s *shim) sendMember(p proc.Proc) {
+	s.send(wire.Message{Type: wire.Member, Attempt: s.facts.Attempt, Proc: asWire(p)})
+}
+
+// usualDrain is how long output may come after the tree's end where the
+// supervisor does not say.
+const usualDrain = 5 * time.Second
+
+// killSlack is how long after its limit a kill may take to say so.
+const killSlack = 2 * time.Second
+
+// kill ends everything of the attempt, and then says what is left.
+func (s *shim) kill(limit time.Duration) {
+	if limit <= 0 {
+		limit = s.o.KillLimit
+	}
+	switch {
+	case s.srv.killing, s.facts.Attempt == 0, s.facts.TreeGone:
+		return
+	case s.srv.starting: // what is not there yet cannot be killed, but will be
+		s.srv.killSoon = &limit
+		return
+	}
+	s.srv.killing = true
+	attempt := s.facts.Attempt
+	result := func(gone bool, left []proc.Proc) {
+		if s.facts.Attempt == attempt && s.srv.killing {
+			s.killed(gone, left)
+		}
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		gone, left := proc.KillAll(ctx, proc.Membership{Follow: s.follow})
+		s.do(func() { result(gone, left) })
+	}()
+	s.after(limit+killSlack, func() { result(false, s.memberList()) })
+}
+
+// follow scans and returns both sides; what is new goes to the loop too.
+func (s *shim) follow() (ours, aside []proc.ID) {
+	s.look()
+	s.forking.Lock()
+	defer s.forking.Unlock()
+	return ids(s.tree.Members(proc.Ours)), ids(s.tree.Members(proc.Aside))
+}
+
+func (s *shim) memberList() []proc.Proc {
+	var list []proc.Proc
+	for _, p := range s.srv.members {
+		list = append(list, p)
+	}
+	return list
+}
+
+func (s *shim) killed(gone bool, left []proc.Proc) {
+	s.srv.killing = false
+	s.facts.TreeGone = gone
+	m := wire.Message{Type: wire.TreeGone, Attempt: s.facts.Attempt}
+	if !gone {
+		m.Type = wire.TreeLeft
+		for _, p := range left {
+			w := asWire(p)
+			w.State = proc.Condition(p)
+			m.Procs = append(m.Procs, *w)
+		}
+	}
+	s.srv.left = m.Procs
+	s.send(m)
+	if !s.facts.Drained {
+		s.cutAfter(cmp.Or(time.Duration(s.srv.spec.Drain), usualDrain))
+	}
+	s.advanceEnding()
+}
+
+func ids(procs []proc.Proc) []proc.ID {
+	list := make([]proc.ID, len(procs))
+	for i, p := range procs {
+		list[i] = p.ID
+	}
+	return list
+}
