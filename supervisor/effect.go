@@ -3,6 +3,9 @@ package supervisor
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -30,16 +33,31 @@ type ApplyPatch struct {
 // RevertPatch asks for the original files; answered by Reverted or RevertFailed.
 type RevertPatch struct{}
 
-// Spawn asks for the server; answered by Spawned or SpawnFailed.
+// Spawn asks for the server; answered by Spawned or SpawnFailed. The changes
+// are all that rungs have made so far, not only the newest.
 type Spawn struct {
 	Flags []FlagChange      `json:"flags,omitempty"` // changes of the command line, by rungs
-	Env   map[string]string `json:"env,omitempty"`   // additions to the environment, by rungs
+	Env   map[string]string `json:"env,omitempty"`   // additions to the environment, by rungs; see Environ
 }
 
 // FlagChange sets one flag of the server's command line.
 type FlagChange struct {
 	Flag  string `json:"flag"`
-	Value string `json:"value"`
+	Value string `json:"value"` // "" = the flag stands alone
+}
+
+// Private stands, in a value of Spawn.Env, for a directory of the launch's own
+// that outlives its attempts. The machine does not know where that is.
+const Private = "{private}"
+
+// Environ returns the additions as NAME=value, in order of name, with dir in
+// place of Private.
+func (s Spawn) Environ(dir string) []string {
+	env := make([]string, 0, len(s.Env))
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		env = append(env, name+"="+strings.ReplaceAll(s.Env[name], Private, dir))
+	}
+	return env
 }
 
 // SignalServer sends a signal to the server's first process; what follows from

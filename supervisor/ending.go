@@ -13,35 +13,20 @@ import (
 // drained), releasing, reverting; then policy decides.
 
 // fail ends the attempt because of what was found, not because of an ask.
-func (m *Machine) fail(o Outcome, cause, why string) {
-	if m.run.ending {
-		return
-	}
-	m.run.ending = true
-	m.run.outcome, m.run.cause, m.run.why = o, cause, why
-	if m.run.ready() && o != OutcomeStopped {
-		m.run.outcome = OutcomeUnhealthy
-		if m.run.exited != nil {
-			m.run.outcome = OutcomeCrashed
-		}
-	}
-	m.say("verdict", why, "outcome", string(m.run.outcome), "cause", cause, "phase", m.run.phase.String())
+func (m *Machine) fail(b bound) {
+	m.run.Ending = true
+	m.run.Outcome, m.run.Cause, m.run.Why, m.run.Idle = b.outcome, b.cause, b.why, m.idle()
+	m.run.SpawnAsked = time.Time{}
+	m.say("verdict", b.why, "outcome", string(b.outcome), "cause", b.cause, "phase", m.run.Phase.String(), "acted", true)
 	m.enter(StateEvidence, evidenceLimit+answerMargin)
-	m.do(GatherEvidence{Reason: why, Limit: evidenceLimit})
+	m.do(GatherEvidence{Reason: b.why, Limit: evidenceLimit})
 }
 
-// endAttempt ends the attempt because somebody asked; polite lets it drain.
-func (m *Machine) endAttempt(o Outcome, cause, why string, polite bool) {
-	if m.run.ending {
-		return
-	}
-	m.run.ending, m.run.asked = true, true
-	m.run.outcome, m.run.cause, m.run.why = o, cause, why
-	if polite {
-		m.terminate()
-	} else {
-		m.kill()
-	}
+// endAttempt ends the attempt because somebody asked.
+func (m *Machine) endAttempt(why string) {
+	m.run.Ending, m.run.Asked = true, true
+	m.run.Outcome, m.run.Why = OutcomeStopped, why
+	m.terminate()
 }
 
 func (m *Machine) evidence(b Evidence) {
@@ -53,52 +38,81 @@ func (m *Machine) evidence(b Evidence) {
 	m.terminate()
 }
 
-// learn takes what the output says in all. A later word is a fuller one.
+// learn takes what the output says in all; a later word is a fuller one. But
+// what a server prints after our own signal is our doing and explains nothing.
 func (m *Machine) learn(d Diagnosis) {
-	m.run.diagnosis = d
-	if d.Cause == "" || d.Cause == "unknown" || m.run.outcome == OutcomeStopped {
+	if m.run.Signalled {
+		m.run.Diagnosis.SGLang = m.run.Diagnosis.SGLang || d.SGLang
 		return
 	}
-	if m.run.cause == "gpu_lost" || m.run.cause == "xid" || m.run.cause == "patch_ineffective" {
-		return // established by better sources than the output
+	m.run.Diagnosis = d
+	if d.Drain && m.run.Drain.IsZero() {
+		m.run.Drain = m.now
 	}
-	m.run.cause = d.Cause
+	if d.Cause != "" && d.Cause != "unknown" && !m.run.Proven && !m.run.Asked {
+		m.run.Cause = d.Cause
+	}
 }
 
 // terminate asks the server to end by itself, within its time.
 func (m *Machine) terminate() {
-	if m.run.exited != nil || m.run.server == nil {
+	if m.run.Exited != nil || m.run.Server == nil || m.asks >= askedHard {
 		m.kill()
 		return
 	}
 	limit := m.opt.Stop.Grace
-	if m.run.asked && m.run.ready() {
+	if m.run.Asked && m.run.ready() && m.asks < askedTwice {
 		limit += m.opt.Stop.Drain
 	}
+	m.run.Signalled = true
 	m.enter(StateStopping, limit)
 	m.do(SignalServer{Sig: m.opt.Stop.Signal})
+	if limit <= 0 {
+		m.kill()
+	}
 }
 
 // kill ends everything that belongs to the attempt.
 func (m *Machine) kill() {
+	m.run.Signalled = m.run.Signalled || m.run.Exited == nil
 	m.enter(StateKilling, killLimit+answerMargin)
 	m.do(KillTree{Limit: killLimit})
 }
 
 func (m *Machine) exited(s wire.Status) {
-	if m.run.exited != nil {
+	if m.run.Exited != nil {
 		return
 	}
-	m.run.exited = &s
-	switch m.state {
-	case StateStarting, StateUp:
-		if m.run.drain {
-			m.endAttempt(OutcomeStopped, "", "somebody else asked the server to stop", false)
-			return
-		}
-		m.fail(OutcomeCrashed, m.causeOfExit(s), fmt.Sprintf("the server ended unasked in %s: %s", m.run.phase, s))
-	case StateStopping:
+	m.run.Exited = &s
+	m.run.Unasked = !m.run.Signalled
+	switch {
+	case m.running() && m.run.drained(): // no failure, no evidence
+		m.run.Ending, m.run.Outcome, m.run.Why = true, OutcomeStopped, drainedWhy
 		m.kill()
+	case m.running():
+		m.fail(bound{outcome: OutcomeCrashed, cause: m.causeOfExit(s),
+			why: fmt.Sprintf("the server ended unasked in %s: %s", m.run.Phase, s)})
+	case m.state == StateStopping:
+		m.kill()
+	}
+}
+
+// drained reports whether the server shut down in order at somebody's wish. A
+// fatal word of its own says otherwise.
+func (r *run) drained() bool { return !r.Drain.IsZero() && r.Fatal == nil && !r.Diagnosis.Failed }
+
+const drainedWhy = "somebody else asked the server to stop"
+
+// settle names the outcome of an exit that nobody here asked for, now that all
+// of its words are in: an exit may overtake the lines that explain it.
+func (r *run) settle() {
+	if !r.Unasked || r.Proven || r.Outcome != OutcomeCrashed && r.Outcome != OutcomeStopped {
+		return
+	}
+	if r.drained() {
+		r.Outcome, r.Cause, r.Why = OutcomeStopped, "", drainedWhy
+	} else {
+		r.Outcome = OutcomeCrashed
 	}
 }
 
@@ -106,21 +120,23 @@ func (m *Machine) exited(s wire.Status) {
 // it is complete, is preferred.
 func (m *Machine) causeOfExit(s wire.Status) string {
 	switch {
-	case m.run.fatal != nil:
-		return m.run.fatal.Cause
-	case s.Signal == 11 || s.Signal == 7 || s.Signal == 6 || s.Signal == 4:
+	case m.run.Fatal != nil && m.run.Fatal.Cause != "":
+		return m.run.Fatal.Cause
+	case s.Signal == 4 || s.Signal == 6 || s.Signal == 7 || s.Signal == 8 || s.Signal == 11:
 		return "segfault"
-	case s.Signal == 9:
+	case s.Signal == 1 || s.Signal == 2 || s.Signal == 9 || s.Signal == 15:
 		return "killed_outside"
+	case s.Signal == 3: // the signal by which a failing child tells its parent
+		return "scheduler_exception"
 	}
 	return "unknown"
 }
 
 func (m *Machine) drained(b Drained) {
-	if m.run.drained {
+	if m.run.Drained || m.attempt == 0 {
 		return
 	}
-	m.run.drained = true
+	m.run.Drained = true
 	if b.Cut {
 		m.say("fault", fmt.Sprintf("output was cut after %d bytes: a process outside our reach holds the terminal", b.Bytes))
 	}
@@ -129,47 +145,48 @@ func (m *Machine) drained(b Drained) {
 }
 
 func (m *Machine) treeGone() {
-	if m.state != StateKilling || m.run.treeGone {
+	if m.state != StateKilling || m.run.TreeGone {
 		return
 	}
-	m.run.treeGone, m.run.goneSince = true, m.now
+	m.run.TreeGone = true
 	m.say("tree_gone", "")
-	m.deadline = m.now.Add(drainMargin)
+	m.enter(StateKilling, drainMargin) // for the rest of the output
 	m.treeAndOutputDone()
 }
 
 // treeAndOutputDone goes on when both are true: an exit may overtake the lines
 // that explain it.
 func (m *Machine) treeAndOutputDone() {
-	if m.state == StateKilling && m.run.treeGone && m.run.drained {
-		m.release()
-	}
-}
-
-func (m *Machine) treeLeft(b TreeLeft) {
-	if m.state != StateKilling || m.run.treeGone {
+	if m.state != StateKilling || !m.run.TreeGone || !m.run.Drained {
 		return
 	}
-	m.run.left = b.Procs
-	m.run.held = "processes that would not die: " + describe(b.Procs)
-	m.say("fault", m.run.held, "processes", b.Procs)
-	m.revertUnder() // no relaunch: the next attempt would meet them
+	m.enter(StateReleasing, m.opt.Stop.Release+answerMargin)
+	m.do(AwaitRelease{Limit: m.opt.Stop.Release})
+}
+
+// treeLeft ends a launch whose processes would not go: the next attempt would
+// meet them. Files are not restored under a living importer.
+func (m *Machine) treeLeft(b TreeLeft) {
+	if m.state != StateKilling || m.run.TreeGone {
+		return
+	}
+	m.run.Held = "processes that would not die: " + describe(b.Procs)
+	if len(m.run.Patches) > 0 {
+		m.run.Held += "; the patched files stay until `sglaunch recover` finds them gone"
+	}
+	m.say("fault", m.run.Held, "processes", b.Procs)
+	m.decide()
 }
 
 // killOverdue acts where neither the tree's end nor the output's end was told
 // in time.
 func (m *Machine) killOverdue() {
-	if m.run.treeGone {
-		m.run.drained = true // the bounded drain time is over
+	if m.run.TreeGone {
+		m.run.Drained = true // the bounded drain time is over
 		m.treeAndOutputDone()
 		return
 	}
 	m.treeLeft(TreeLeft{})
-}
-
-func (m *Machine) release() {
-	m.enter(StateReleasing, m.opt.Stop.Release+answerMargin)
-	m.do(AwaitRelease{Limit: m.opt.Stop.Release})
 }
 
 func (m *Machine) released(b Released) {
@@ -180,32 +197,23 @@ func (m *Machine) released(b Released) {
 	m.revert()
 }
 
+// notReleased: what is ours and does not come free ends the launch; what
+// somebody else holds is news, and the next preflight's matter.
 func (m *Machine) notReleased(b NotReleased) {
 	if m.state != StateReleasing {
 		return
 	}
 	m.say("fault", "not free after "+m.opt.Stop.Release.String()+": "+b.Holder, "holder", b.Holder, "foreign", b.Foreign)
 	if !b.Foreign {
-		m.run.held = "GPU memory or ports did not come free: " + b.Holder
+		m.run.Held = "GPU memory or ports did not come free: " + b.Holder
 	}
 	m.revert()
 }
 
 // revert restores the files; nothing of the attempt runs any more.
 func (m *Machine) revert() {
-	m.enter(StateReverting, patchLimit)
+	m.enter(StateReverting, patchLimit+answerMargin)
 	m.do(RevertPatch{})
-}
-
-// revertUnder ends a launch whose processes would not go: files are not
-// restored under a living importer, `sglaunch recover` does it later.
-func (m *Machine) revertUnder() {
-	if len(m.run.patches) == 0 {
-		m.decide()
-		return
-	}
-	m.run.held += "; the patched files stay until `sglaunch recover` finds them gone"
-	m.decide()
 }
 
 func (m *Machine) reverted() {
@@ -218,41 +226,43 @@ func (m *Machine) revertFailed(b RevertFailed) {
 	if m.state != StateReverting {
 		return
 	}
-	m.say("patch", "a patched file was not restored: "+b.Reason, "state", "not_reverted", "reason", b.Reason)
-	m.run.why = "a patched file was not restored: " + b.Reason
-	m.run.refusal = codePatch
+	m.run.Patchless, m.run.Spoilt = "a patched file was not restored: "+b.Reason, true
+	m.say("patch", m.run.Patchless, "state", "not_reverted", "reason", b.Reason)
 	m.decide()
 }
 
 // decide ends the attempt's story and chooses what follows.
 func (m *Machine) decide() {
+	r := &m.run
+	r.settle()
+	m.say("attempt_ended", "", "outcome", string(r.Outcome), "cause", r.Cause,
+		"phase", r.Phase.String(), "ready", r.ready(), "text", r.Diagnosis.Text,
+		"line", r.Diagnosis.Line, "rank", r.Diagnosis.Rank)
 	d := m.policy()
-	m.say("attempt_ended", "", "outcome", string(m.run.outcome), "cause", m.run.cause,
-		"phase", m.run.reached.String(), "ready", m.run.ready(), "text", m.run.diagnosis.Text,
-		"line", m.run.diagnosis.Line, "rank", m.run.diagnosis.Rank)
-	if d.Suspect != "" {
-		m.suspects = append(m.suspects, d.Suspect)
-		m.degrade("without patch " + d.Suspect)
-	}
 	if !d.Again {
-		event := "launch_ended"
-		if d.Code == codeLater || d.Code == codeNever || d.Code == codePatch || d.Code == codeHeld {
-			m.say("gave_up", d.Reason, "code", d.Code, "cause", m.run.cause)
-			m.finish(d.Code, d.Reason)
-			return
+		if d.Code != codeStopped && !m.passesThrough() {
+			m.say("gave_up", d.Reason, "code", d.Code, "cause", r.Cause)
 		}
-		m.say(event, d.Reason, "code", d.Code)
 		m.finish(d.Code, d.Reason)
 		return
 	}
+	m.take(d)
 	m.say("decision", fmt.Sprintf("attempt %d in %s: %s", m.attempt+1, round(d.Delay), d.Reason),
-		"delay", d.Delay.Seconds(), "reason", d.Reason, "without", m.suspects)
+		"delay", d.Delay.Seconds(), "reason", d.Reason, "without", m.without())
 	m.enter(StateBackoff, max(d.Delay, time.Nanosecond))
 }
 
+// finish ends the launch. What gave_up has said is not said twice.
 func (m *Machine) finish(code int, reason string) {
 	m.code = code
 	m.enter(StateEnded, 0)
+	text := reason
+	for _, e := range m.out {
+		if r, ok := e.Body.(Report); ok && r.Event == "gave_up" {
+			text = ""
+		}
+	}
+	m.say("launch_ended", text, "code", code, "reason", reason)
 	m.do(Finish{Code: code, Reason: reason})
 }
 
@@ -283,10 +293,8 @@ func because(reason string) string {
 
 // round shows a duration as a person would say it.
 func round(d time.Duration) time.Duration {
-	switch {
-	case d < 10*time.Second:
+	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond)
-	default:
-		return d.Round(time.Second)
 	}
+	return d.Round(time.Second)
 }

@@ -23,8 +23,27 @@ type Event struct {
 // knows every one.
 type Body interface{ body() }
 
-// Begin is the first event of every launch.
-type Begin struct{}
+// Begin is the first event of every launch, with what history knows.
+type Begin struct {
+	LastGood *LastGood `json:"last_good,omitempty"`
+	Earlier  *Earlier  `json:"earlier,omitempty"`
+}
+
+// LastGood is the newest launch of this server that served.
+type LastGood struct {
+	Patches []string `json:"patches,omitempty"` // that were in force
+	// Changed: something else than the patches differs too (command,
+	// versions, machine), so that a patch cannot be blamed for being new.
+	Changed bool `json:"changed,omitempty"`
+}
+
+// Earlier is what a launch that gave up or died leaves to the next one of the
+// same server, so that a service manager's restart does not renew budgets.
+type Earlier struct {
+	Spawns []time.Time `json:"spawns,omitempty"`
+	Cause  string      `json:"cause,omitempty"` // fingerprint of the newest cause
+	Same   int         `json:"same,omitempty"`  // how often in a row
+}
 
 // Resumed tells that a new supervisor took over, with what the shim knows.
 type Resumed struct {
@@ -80,6 +99,9 @@ type Spawned struct {
 // SpawnFailed tells that the server could not be started at all.
 type SpawnFailed struct {
 	Reason string `json:"reason"`
+	// Passing: the machine was short of something (memory, processes) and
+	// may not be the next time.
+	Passing bool `json:"passing,omitempty"`
 }
 
 // Seen is one fact learnt from the output.
@@ -95,11 +117,15 @@ type Proven struct {
 	Enforce bool   `json:"enforce,omitempty"` // on_unproven applies: the launch expected an effect
 }
 
-// Answered is the result of an HTTP probe that changed something.
+// Answered is the result of an HTTP probe that changed something: the first
+// good answer, the first bad one after good ones, and the other way round.
 type Answered struct {
 	Endpoint string `json:"endpoint"`
-	Status   int    `json:"status"`
-	Ready    bool   `json:"ready"` // it proves readiness where the output cannot
+	Status   int    `json:"status"` // 0 = no answer
+	Ready    bool   `json:"ready"`  // the server works: before ready it proves readiness where the output cannot
+	// Bad, after ready, says what is wrong with the answer: "no answer within
+	// 20s", "503". A long prefill looks the same, so it is never acted on alone.
+	Bad string `json:"bad,omitempty"`
 }
 
 // Activity is one reading of what the attempt's processes and GPUs do.
@@ -205,6 +231,10 @@ type Diagnosis struct {
 	Text       string   `json:"text,omitempty"`
 	Frames     []string `json:"frames,omitempty"` // source files of the root's traceback
 	Phase      string   `json:"phase,omitempty"`
+	// Settings are values that the server printed about itself, by flag
+	// ("--mem-fraction-static": "0.88"): where the command line names none,
+	// a rung scales these.
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 func (Begin) body()        {}

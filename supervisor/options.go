@@ -23,8 +23,24 @@ type Options struct {
 	HealthyAfter  time.Duration
 	OnForeignStop bool
 	ReadyTimeout  time.Duration // for the whole start of one attempt
-	Limits        map[phases.Phase]Limit
-	Stop          Stop
+	// Limits bound the phases; one that is absent has its built-in floor.
+	Limits map[phases.Phase]Limit
+	// Learned is what history says of this machine and model. It may only
+	// raise a built-in floor; a limit that a person set is left alone.
+	Learned map[phases.Phase]Limit
+	// Unwell is how long, after ready, HTTP may answer badly while nothing
+	// moves. It ends an attempt with act = "all" alone.
+	Unwell time.Duration
+	// Total bounds the time without a healthy stretch; 0 = no bound.
+	Total time.Duration
+	Stop  Stop
+
+	// Rungs are what a relaunch may change, in the order in which they are
+	// tried. Only those listed in launch.toml belong here: see ReadyRungs.
+	Rungs []Rung
+	// Argv is the server's command line, for the values that rungs scale.
+	// Empty: flags cannot be changed, and rungs that need it do not act.
+	Argv []string
 }
 
 // Backoff is the pause between attempts: Initial, times Factor for each
@@ -58,8 +74,10 @@ const (
 	drainMargin   = 10 * time.Second // output after the tree is gone
 	patchLimit    = 2 * time.Minute  // apply or revert, a slow shared file system included
 	checkLimit    = 2 * time.Minute  // preflight; each check has its own shorter one
+	spawnLimit    = 2 * time.Minute  // from asking the shim to the first process
 	fatalGrace    = 30 * time.Second // after SGLang's own fatal line, for it to end by itself
 	rankGrace     = 15 * time.Second // after a rank died, for SGLang to notice (5 s in v0.5.10)
+	lateness      = time.Minute      // by which a busy loop may miss its own deadline
 )
 
 // Floors are the built-in limits of design.md section 5. What history teaches
@@ -86,8 +104,27 @@ func DefaultOptions() Options {
 		HealthyAfter: 10 * time.Minute,
 		ReadyTimeout: 4 * time.Hour,
 		Limits:       Floors(),
+		Unwell:       3 * time.Minute,
 		Stop:         Stop{Signal: 15, Drain: time.Minute, Grace: 15 * time.Second, Release: 2 * time.Minute},
 	}
+}
+
+// limit bounds a phase: as configured, or the built-in floor, which history
+// may raise. Ready and serving have none.
+func (o Options) limit(p phases.Phase) Limit {
+	floor := Floors()[p]
+	set, ok := o.Limits[p]
+	if !ok {
+		set = floor
+	}
+	learned := o.Learned[p]
+	if set.Quiet == floor.Quiet {
+		set.Quiet = max(set.Quiet, learned.Quiet)
+	}
+	if set.Timeout == floor.Timeout {
+		set.Timeout = max(set.Timeout, learned.Timeout)
+	}
+	return set
 }
 
 func (o Options) validate() error {
@@ -106,6 +143,22 @@ func (o Options) validate() error {
 	}
 	if o.Backoff.Factor < 1 {
 		return fmt.Errorf("cannot back off by factor %v: at least 1", o.Backoff.Factor)
+	}
+	if j := o.Backoff.Jitter; j < 0 || j > 1 {
+		return fmt.Errorf("cannot jitter by %v: from 0 to 1", j)
+	}
+	for _, d := range []time.Duration{
+		o.Window, o.Backoff.Initial, o.Backoff.Max, o.HealthyAfter, o.ReadyTimeout, o.Unwell, o.Total,
+		o.Stop.Drain, o.Stop.Grace, o.Stop.Release,
+	} {
+		if d < 0 {
+			return fmt.Errorf("cannot wait for %s: a duration is at least 0", d)
+		}
+	}
+	for _, r := range o.Rungs {
+		if err := r.validate(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

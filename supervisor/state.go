@@ -8,7 +8,7 @@ import (
 )
 
 // State is where a launch stands. The phases of the server's start all lie
-// inside Starting; see design.md section 5 for the picture.
+// inside Starting; see design.md for the picture.
 type State string
 
 // The states of a launch.
@@ -32,63 +32,77 @@ type Outcome string
 
 // The outcomes of an attempt, as the vocabulary names them.
 const (
-	OutcomeCrashed   Outcome = "crashed"
-	OutcomeHung      Outcome = "hung"
-	OutcomeTimedOut  Outcome = "timed_out"
-	OutcomeStopped   Outcome = "stopped"
-	OutcomeUnhealthy Outcome = "unhealthy"
-	OutcomeRefused   Outcome = "refused"
+	OutcomeCrashed   Outcome = "crashed"   // the server, or a process it needs, died or failed
+	OutcomeHung      Outcome = "hung"      // killed as stuck
+	OutcomeTimedOut  Outcome = "timed_out" // over a given limit though moving
+	OutcomeStopped   Outcome = "stopped"   // asked, by us or by somebody else
+	OutcomeUnhealthy Outcome = "unhealthy" // failed after ready, or its patch had no effect
+	OutcomeRefused   Outcome = "refused"   // never spawned
 )
 
-// run is what is known of the current attempt. It is made anew for each.
+// run is what is known of the current attempt. It is made anew for each. Its
+// fields are exported for the snapshot alone.
 type run struct {
-	spawning  bool // Spawn was asked for and not answered
-	spawnedAt time.Time
-	server    *wire.Proc
-	patches   []ActivePatch
+	Touched    bool          // patches were asked for: something may have to be restored
+	Patches    []ActivePatch // in force
+	Odd        []string      // what differs, in this attempt, from what was asked for
+	SpawnAsked time.Time     // zero = nothing was asked, or it was answered
+	SpawnedAt  time.Time
+	Server     *wire.Proc
 
-	phase   phases.Phase // of the launch: its slowest rank
-	phaseAt time.Time
-	reached phases.Phase // the furthest
-	readyAt time.Time
-	healthy bool // served long enough for budgets to start anew
+	Phase    phases.Phase // of the launch: its slowest rank
+	PhaseAt  time.Time
+	ReadyAt  time.Time
+	SGLang   bool // a line that only SGLang prints was seen
+	Activity string
+	Healthy  bool // served long enough for budgets to start anew
 
-	moved   time.Time // last proof of progress, by any source
-	movedBy string
-	seen    Activity // the newest reading and when it was taken
-	seenAt  time.Time
-	told    time.Time // when progress was last reported to a person
-	warned  bool      // "would have killed" was told in this phase
+	Moved   time.Time // last proof of progress, by any source
+	MovedBy string
+	Reading Activity // the newest reading of the sources
+	ReadAt  time.Time
+	Cores   float64              // that the tree kept busy between the last two readings
+	Warned  map[string]bool      // bounds that have passed and were only told
+	Told    map[string]time.Time // when a rule's line was last told to a person
 
-	fatal   *phases.Observation // SGLang's own fatal line, nothing moved since
-	fatalAt time.Time
-	gone    *RankGone // a rank that died while the server lives on
-	goneAt  time.Time
-	drain   bool // drain lines were seen
+	Fatal   *phases.Observation // SGLang's own fatal line, not refuted since
+	FatalAt time.Time
+	Gone    *RankGone // a rank that died while the server lives on
+	GoneAt  time.Time
+	Unwell  time.Time // of the first bad HTTP answer since a good one
+	Bad     string    // that answer
+	Drain   time.Time // an orderly shutdown was begun that we did not ask for
 
-	ending    bool // the end of the attempt has begun
-	asked     bool // because somebody asked
-	outcome   Outcome
-	cause     string
-	person    bool   // established: no relaunch helps, a person is needed
-	why       string // one sentence
-	exited    *wire.Status
-	treeGone  bool
-	goneSince time.Time
-	drained   bool
-	diagnosis Diagnosis
-	left      []wire.Proc
-	held      string // who holds what did not come free, when that ends the launch
-	refusal   int    // exit code that this attempt forces, 0 = policy decides
+	Ending    bool // the end of the attempt has begun
+	Asked     bool // because somebody asked
+	Signalled bool // we have signalled a living server: what it prints now is our doing
+	Outcome   Outcome
+	Cause     string
+	Proven    bool   // Cause comes from a better source than the output
+	Person    bool   // established: no relaunch helps, a person is needed
+	Culprit   string // patch that is itself at fault
+	Idle      bool   // it hung with neither CPU nor GPU at work: a lock, or a peer
+	Why       string // one sentence
+	Exited    *wire.Status
+	Unasked   bool // it exited before anybody here asked for it
+	TreeGone  bool
+	Drained   bool
+	Diagnosis Diagnosis
+	Held      string // who holds what did not come free; ends the launch
+	Patchless string // why a patch was not applied, proven or restored; ends the launch
+	Spoilt    bool   // Patchless: a file was not restored
 }
 
 // ready reports whether the server has said that it is ready.
-func (r *run) ready() bool { return !r.readyAt.IsZero() }
+func (r *run) ready() bool { return !r.ReadyAt.IsZero() }
+
+// spawning reports whether a server was asked for and not answered for.
+func (r *run) spawning() bool { return !r.SpawnAsked.IsZero() }
 
 // activeNames lists the patches in force.
 func (r *run) activeNames() []string {
 	var names []string
-	for _, p := range r.patches {
+	for _, p := range r.Patches {
 		names = append(names, p.Name)
 	}
 	return names

@@ -2,7 +2,7 @@ package supervisor
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,176 +12,176 @@ import (
 // Slow or stuck. Silence proves nothing; progress is whatever moved that the
 // phase expects to move. Each source alone may be blind, so any one suffices.
 
-// Below these, a difference between two readings is noise.
+// What the evidence for a verdict rests on; `act` decides by it.
 const (
-	movedBytes  = 1 << 20  // read from storage
-	movedMemory = 64 << 20 // of GPU memory, up or down
-	movedFaults = 1000     // page faults a second: a warm page cache reads nothing
-	movedCPU    = 0.05     // cores used while a compiler is at work
+	ofStart     = iota // limits of the start
+	ofProcesses        // a process, a GPU, the server's own fatal word
+	ofHealth           // HTTP and silence after ready
 )
 
-// activity compares a reading with the one before.
-func (m *Machine) activity(a Activity) {
-	if m.state != StateStarting && m.state != StateUp {
-		return
-	}
-	before, seconds := m.run.seen, m.now.Sub(m.run.seenAt).Seconds()
-	first := m.run.seenAt.IsZero()
-	m.run.seen, m.run.seenAt = a, m.now
-	if first || seconds <= 0 {
-		return
-	}
-	if what := moving(m.run.phase, before, a, seconds); what != "" {
-		// The sources speak for the tree as a whole: they prove life, but
-		// not that a fatal line was harmless.
-		m.run.moved, m.run.movedBy = m.now, what
-	}
+// bound is a limit of a running attempt: when it passes, and what that means.
+type bound struct {
+	name     string
+	at       time.Time
+	outcome  Outcome
+	cause    string
+	why      string // one sentence; made by explain when the bound has passed
+	evidence int
 }
 
-// moving names what moved between two readings of the same attempt, taken
-// seconds apart; "" = nothing did.
-func moving(p phases.Phase, a, b Activity, seconds float64) string {
-	if grown(a.ReadBytes, b.ReadBytes) >= movedBytes {
-		return "reading from storage"
-	}
-	if len(b.Compilers) > 0 && (b.CPU-a.CPU)/seconds > movedCPU {
-		return "compiling (" + strings.Join(b.Compilers, ", ") + ")"
-	}
-	if b.Downloads {
-		return "downloading"
-	}
-	if mapsFiles(p) && float64(grown(a.Faults, b.Faults))/seconds >= movedFaults {
-		return "mapping files from the page cache"
-	}
-	for i, g := range b.GPUs {
-		if g.MemUtil > 0 {
-			return fmt.Sprintf("GPU %d moves memory", g.Index)
-		}
-		if i < len(a.GPUs) && a.GPUs[i].Index == g.Index && g.Used >= 0 && a.GPUs[i].Used >= 0 &&
-			abs(g.Used-a.GPUs[i].Used) >= movedMemory {
-			return fmt.Sprintf("memory of GPU %d changes", g.Index)
-		}
-	}
-	return ""
-}
-
-// mapsFiles reports whether page faults are work in this phase: imports and
-// weights are read through them. Later they are only the heap's noise.
-func mapsFiles(p phases.Phase) bool {
-	return p == phases.Starting || p == phases.LoadingWeights || p == phases.WeightsLoaded
-}
-
-// nextLimit is the earliest moment at which something must be decided.
-func (m *Machine) nextLimit() time.Time {
-	var next time.Time
-	earliest := func(t time.Time) {
-		if next.IsZero() || t.Before(next) {
-			next = t
-		}
-	}
+// bounds lists what limits the attempt right now, the surest first. What was
+// told and not acted on is left out until something changes.
+func (m *Machine) bounds() []bound {
 	r := &m.run
-	if r.spawning {
-		earliest(r.phaseAt.Add(checkLimit + answerMargin))
-		return next
+	if r.spawning() {
+		return []bound{{name: "spawn", at: r.SpawnAsked.Add(spawnLimit + answerMargin), outcome: OutcomeTimedOut, cause: "host_stall"}}
 	}
-	if r.fatal != nil {
-		earliest(r.fatalAt.Add(fatalGrace))
+	var all []bound
+	add := func(b bound) {
+		if !r.Warned[b.name] {
+			all = append(all, b)
+		}
 	}
-	if r.gone != nil {
-		earliest(r.goneAt.Add(rankGrace))
+	if r.Fatal != nil {
+		add(bound{name: "fatal", at: r.FatalAt.Add(fatalGrace), outcome: OutcomeCrashed, cause: r.Fatal.Cause, evidence: ofProcesses})
+	}
+	if r.Gone != nil {
+		add(bound{name: "gone", at: m.goneBound(), outcome: OutcomeCrashed, cause: m.causeOfRank(), evidence: ofProcesses})
 	}
 	if r.ready() {
-		if !r.healthy {
-			earliest(r.readyAt.Add(m.opt.HealthyAfter))
-		}
-		return next
+		m.boundsOfService(add)
+	} else if m.opt.SGLang || r.SGLang {
+		m.boundsOfStart(add) // what another command does in silence is its own affair
 	}
-	if r.warned {
-		return next // observing: told once a phase
-	}
-	limit := m.opt.Limits[r.phase]
+	return all
+}
+
+func (m *Machine) boundsOfStart(add func(bound)) {
+	r, limit := &m.run, m.opt.limit(m.run.Phase)
 	if limit.Quiet > 0 {
-		earliest(later(r.moved, r.phaseAt).Add(limit.Quiet))
+		add(bound{name: "quiet", at: later(r.Moved, r.PhaseAt).Add(limit.Quiet), outcome: OutcomeHung, cause: hangCause(r.Phase)})
 	}
 	if limit.Timeout > 0 {
-		earliest(r.phaseAt.Add(limit.Timeout))
+		add(bound{name: "timeout", at: r.PhaseAt.Add(limit.Timeout), outcome: OutcomeTimedOut, cause: hangCause(r.Phase)})
 	}
 	if m.opt.ReadyTimeout > 0 {
-		earliest(r.spawnedAt.Add(m.opt.ReadyTimeout))
+		add(bound{name: "ready_timeout", at: r.SpawnedAt.Add(m.opt.ReadyTimeout), outcome: OutcomeTimedOut, cause: hangCause(r.Phase)})
+	}
+}
+
+func (m *Machine) boundsOfService(add func(bound)) {
+	r := &m.run
+	if !r.Unwell.IsZero() {
+		if r.Drain.IsZero() { // a draining server answers 503
+			add(bound{name: "unwell", at: later(r.Unwell, r.Moved).Add(m.opt.Unwell), outcome: OutcomeUnhealthy, cause: "serving_hang", evidence: ofHealth})
+		}
+		return
+	}
+	if !r.Healthy {
+		add(bound{name: "healthy", at: r.ReadyAt.Add(m.opt.HealthyAfter)})
+	}
+}
+
+// goneBound gives SGLang time to notice a dead rank, and a server that drains
+// for somebody else time to finish: its schedulers leave first.
+func (m *Machine) goneBound() time.Time {
+	if !m.run.Drain.IsZero() {
+		return later(m.run.GoneAt, m.run.Drain).Add(m.opt.Stop.Drain + m.opt.Stop.Grace)
+	}
+	return m.run.GoneAt.Add(rankGrace)
+}
+
+// nextBound is the earliest moment at which something must be decided.
+func (m *Machine) nextBound() time.Time {
+	var next time.Time
+	for _, b := range m.bounds() {
+		if next.IsZero() || b.at.Before(next) {
+			next = b.at
+		}
 	}
 	return next
 }
 
-// limitPassed finds which limit has passed and acts on it.
-func (m *Machine) limitPassed() {
-	r := &m.run
-	past := func(t time.Time) bool { return !m.now.Before(t) }
-	limit := m.opt.Limits[r.phase]
-	switch {
-	case r.spawning:
-		m.run.spawning = false
-		m.fail(OutcomeTimedOut, "host_stall", "the server could not be spawned in time")
-	case r.fatal != nil && past(r.fatalAt.Add(fatalGrace)):
-		m.actOn(OutcomeCrashed, r.fatal.Cause,
-			fmt.Sprintf("SGLang reported a fatal fault %s ago and did not end: %s", round(m.now.Sub(r.fatalAt)), r.fatal.Text))
-		r.fatal = nil
-	case r.gone != nil && past(r.goneAt.Add(rankGrace)):
-		m.actOn(OutcomeCrashed, m.causeOfRank(), fmt.Sprintf("%s is gone%s, and the server lives on without it", r.gone.Rank, how(r.gone.Status)))
-		r.gone = nil
-	case r.ready():
-		if !r.healthy && past(r.readyAt.Add(m.opt.HealthyAfter)) {
-			r.healthy = true
-			m.budget.healthy()
-			m.say("decision", "", "reason", "healthy for "+m.opt.HealthyAfter.String()+": budgets start anew")
+// boundsPassed acts on every bound that has passed, the surest first, until
+// the attempt's end has begun.
+func (m *Machine) boundsPassed() {
+	for _, b := range m.bounds() {
+		if m.now.Before(b.at) {
+			continue
 		}
-	case limit.Quiet > 0 && past(later(r.moved, r.phaseAt).Add(limit.Quiet)):
-		m.actOn(OutcomeHung, hangCause(r.phase), m.quietText(limit.Quiet))
-	case limit.Timeout > 0 && past(r.phaseAt.Add(limit.Timeout)):
-		m.actOn(OutcomeTimedOut, hangCause(r.phase), fmt.Sprintf("%s for %s, over its limit of %s, though %s", r.phase,
-			round(m.now.Sub(r.phaseAt)), limit.Timeout, or(r.movedBy, "nothing moved")))
-	case m.opt.ReadyTimeout > 0 && past(r.spawnedAt.Add(m.opt.ReadyTimeout)):
-		m.actOn(OutcomeTimedOut, hangCause(r.phase), fmt.Sprintf("not ready after %s; in %s for %s",
-			m.opt.ReadyTimeout, r.phase, round(m.now.Sub(r.phaseAt))))
+		if b.name == "healthy" {
+			m.healthy()
+			continue
+		}
+		b.why = m.explain(b)
+		if m.judge(b); m.run.Ending {
+			return
+		}
 	}
 }
 
-// actOn does what `act` allows: while starting sglaunch kills unless it only
-// observes; after ready these verdicts rest on process evidence alone.
-func (m *Machine) actOn(o Outcome, cause, why string) {
-	if m.opt.Act == "observe" {
-		m.run.warned = true
-		m.say("verdict", "would have ended the attempt: "+why, "outcome", string(o), "cause", cause, "acted", false)
+// healthy: it served long enough for the past to be forgotten.
+func (m *Machine) healthy() {
+	m.run.Healthy = true
+	m.budget.forget()
+	m.lastGood = &LastGood{Patches: m.run.activeNames()}
+	m.bisect = bisect{Out: m.bisect.Out, Over: true}
+	m.say("decision", "", "reason", "healthy for "+m.opt.HealthyAfter.String()+": budgets start anew")
+}
+
+// judge ends the attempt where `act` allows it, and tells what it would have
+// done where it does not: while starting sglaunch acts on any evidence, after
+// ready on that of processes alone unless act is "all".
+func (m *Machine) judge(b bound) {
+	allowed := m.opt.Act == "all" || m.opt.Act == "start" && (b.evidence == ofProcesses || !m.run.ready())
+	if allowed || b.name == "spawn" { // there is no server that could be spared
+		m.fail(b)
 		return
 	}
-	m.fail(o, cause, why)
+	if m.run.Warned[b.name] {
+		return
+	}
+	if m.run.Warned == nil {
+		m.run.Warned = map[string]bool{}
+	}
+	m.run.Warned[b.name] = true
+	m.say("verdict", fmt.Sprintf("would have ended the attempt (act = %s): %s", m.opt.Act, b.why),
+		"outcome", string(b.outcome), "cause", b.cause, "phase", m.run.Phase.String(), "acted", false)
 }
 
-// causeOfRank explains why a rank vanished, as far as its status tells.
-func (m *Machine) causeOfRank() string {
-	s := m.run.gone.Status
-	switch {
-	case s != nil && s.Signal == 9:
-		return "killed_outside"
-	case s != nil && s.Signal != 0:
-		return "segfault"
-	case m.run.ready():
-		return "zombie_server"
+// explain is the verdict in a sentence, with its evidence in words and numbers.
+func (m *Machine) explain(b bound) string {
+	r, limit := &m.run, m.opt.limit(m.run.Phase)
+	switch b.name {
+	case "spawn":
+		return "the server could not be spawned in " + spawnLimit.String()
+	case "fatal":
+		return fmt.Sprintf("SGLang reported a fatal fault %s ago and did not end: %s", round(m.now.Sub(r.FatalAt)), r.Fatal.Text)
+	case "gone":
+		return fmt.Sprintf("%s is gone%s, and the server lives on without it", r.Gone.Rank, how(r.Gone.Status))
+	case "quiet":
+		quiet := m.now.Sub(later(r.Moved, r.PhaseAt))
+		return fmt.Sprintf("quiet %s in %s (patience %s); %s", round(quiet), r.Phase, limit.Quiet, m.standing())
+	case "timeout":
+		return fmt.Sprintf("%s for %s, over its limit of %s, though something moved (%s)", r.Phase,
+			round(m.now.Sub(r.PhaseAt)), limit.Timeout, or(r.MovedBy, "nothing yet"))
+	case "unwell":
+		return fmt.Sprintf("%s, for %s, and nothing moved; %s", r.Bad, round(m.now.Sub(r.Unwell)), m.standing())
+	default: // ready_timeout
+		return fmt.Sprintf("not ready after %s; in %s for %s", m.opt.ReadyTimeout, r.Phase, round(m.now.Sub(r.PhaseAt)))
 	}
-	return "unknown"
 }
 
-// quietText is the verdict with its evidence, in words and numbers.
-func (m *Machine) quietText(limit time.Duration) string {
-	r := &m.run
-	quiet := m.now.Sub(later(r.moved, r.phaseAt))
-	parts := []string{fmt.Sprintf("quiet %s in %s (patience %s)", round(quiet), r.phase, limit)}
-	a := r.seen
-	if r.seenAt.IsZero() {
-		return parts[0] + "; processes and GPUs could not be read"
+// standing says what the sources show of something that does not move.
+func (m *Machine) standing() string {
+	a := m.run.Reading
+	if m.run.ReadAt.IsZero() {
+		return "processes and GPUs could not be read"
 	}
+	parts := []string{fmt.Sprintf("CPU %.1f", m.run.Cores)}
 	for _, g := range a.GPUs {
-		if g.Util > 50 && g.MemUtil == 0 {
-			parts = append(parts, fmt.Sprintf("GPU %d %d %% with no memory traffic", g.Index, g.Util))
+		if g.Util > spinning && g.MemUtil == 0 {
+			parts = append(parts, fmt.Sprintf("GPU %d at %d %% with no memory traffic", g.Index, g.Util))
 		}
 	}
 	if len(a.Compilers) == 0 {
@@ -193,11 +193,23 @@ func (m *Machine) quietText(limit time.Duration) string {
 		parts = append(parts, "in uninterruptible sleep: "+strings.Join(a.Blocked, ", "))
 	}
 	if len(a.Missing) > 0 {
-		missing := append([]string(nil), a.Missing...)
-		sort.Strings(missing)
-		parts = append(parts, "not known: "+strings.Join(missing, ", "))
+		parts = append(parts, "not known: "+strings.Join(slices.Sorted(slices.Values(a.Missing)), ", "))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// causeOfRank explains why a rank vanished, as far as its status tells.
+func (m *Machine) causeOfRank() string {
+	s := m.run.Gone.Status
+	switch {
+	case s != nil && s.Signal == 9:
+		return "killed_outside"
+	case s != nil && s.Signal != 0:
+		return "segfault"
+	case m.run.ready():
+		return "zombie_server"
+	}
+	return "unknown"
 }
 
 // hangCause names what a launch that stands still in a phase hangs in.
@@ -213,8 +225,6 @@ func hangCause(p phases.Phase) string {
 		return "graph_capture_hang"
 	case phases.Warmup:
 		return "warmup_no_answer"
-	case phases.Ready, phases.Serving:
-		return "serving_hang"
 	}
 	return "unknown"
 }
@@ -231,18 +241,4 @@ func or(s, otherwise string) string {
 		return otherwise
 	}
 	return s
-}
-
-func grown(a, b uint64) uint64 {
-	if b < a {
-		return 0 // a member ended and took its counters along
-	}
-	return b - a
-}
-
-func abs(n int64) int64 {
-	if n < 0 {
-		return -n
-	}
-	return n
 }

@@ -1,0 +1,213 @@
+package supervisor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sglaunch/phases"
+)
+
+// An attempt that runs is watched from many sides. Each source speaks here in
+// a method of its own; what their silence means is verdict.go's matter.
+
+// seen takes a fact from the output.
+func (m *Machine) seen(o phases.Observation) {
+	if o.Kind == phases.KindDrain && m.run.Drain.IsZero() && !m.run.Signalled {
+		m.run.Drain = m.now
+	}
+	if !m.running() {
+		return
+	}
+	switch o.Kind {
+	case phases.KindFault:
+		m.fault(o)
+	case phases.KindNote, phases.KindDrift:
+		m.note(o)
+	case phases.KindDrain:
+		m.say("stopping", "the server began an orderly shutdown that sglaunch did not ask for")
+	case phases.KindReady:
+		m.moved(o.Rule)
+		m.serverReady("the server says that it is ready", o.Rule)
+	case phases.KindActivity:
+		m.moved(o.Activity)
+		m.run.Activity = o.Activity
+		m.say("progress", "", "activity", o.Activity, "rank", o.Rank)
+	case phases.KindPhase, phases.KindServing:
+		m.moved(o.Rule)
+	case phases.KindProgress:
+		m.moved(o.Rule)
+		m.tellProgress(o)
+	}
+	m.reach(o)
+	m.refute(o)
+}
+
+// moved takes note of proof of progress.
+func (m *Machine) moved(by string) {
+	m.run.Moved, m.run.MovedBy = m.now, by
+	delete(m.run.Warned, "quiet")
+}
+
+// reach follows the phase that an observation tells. A launch never moves
+// back: a second pass (a draft model) repeats phases that are over.
+func (m *Machine) reach(o phases.Observation) {
+	m.run.SGLang = m.run.SGLang || o.Phase > phases.Starting || o.Kind == phases.KindReady
+	if o.Phase <= m.run.Phase || o.Phase >= phases.Ready && !m.run.ready() {
+		return // ready is told by serverReady alone
+	}
+	before, took := m.run.Phase, m.now.Sub(m.run.PhaseAt)
+	m.run.Phase, m.run.PhaseAt = o.Phase, m.now
+	delete(m.run.Warned, "timeout")
+	m.say("phase", fmt.Sprintf("%s (%s took %s)", o.Phase, before, round(took)),
+		"phase", o.Phase.String(), "before", before.String(), "seconds", took.Seconds(), "rank", o.Rank)
+}
+
+// refute takes a fatal line back: the rank that spoke it went on, or all did.
+// Another rank that still loads refutes nothing.
+func (m *Machine) refute(o phases.Observation) {
+	f := m.run.Fatal
+	if f == nil || o.Kind == phases.KindFault || o.Kind == phases.KindNote {
+		return
+	}
+	if o.Rank == f.Rank || o.Phase > f.Phase || o.Kind == phases.KindServing {
+		m.run.Fatal = nil
+	}
+}
+
+// fault takes a failure-indicating line. It colours the verdict; it kills
+// nothing unless it is SGLang's own fatal word and nothing refutes it.
+func (m *Machine) fault(o phases.Observation) {
+	if o.Echo {
+		return
+	}
+	if o.Certain && m.run.Fatal == nil {
+		m.run.Fatal, m.run.FatalAt = &o, m.now
+		delete(m.run.Warned, "fatal")
+	}
+	if m.tellOnce(o.Rule + o.Rank) {
+		m.say("fault", fmt.Sprintf("line %d, %s: %s", o.Line, o.Rank, o.Text),
+			"rule", o.Rule, "cause", o.Cause, "line", o.Line, "rank", o.Rank, "certain", o.Certain)
+	}
+}
+
+func (m *Machine) note(o phases.Observation) {
+	if m.tellOnce(o.Rule) {
+		m.say("fault", o.Text, "rule", o.Rule, "line", o.Line, "rank", o.Rank, "severity", string(o.Kind))
+	}
+}
+
+// tellOnce bounds how often a person hears of one rule: a server under load may
+// print the same warning a thousand times a second.
+func (m *Machine) tellOnce(what string) bool {
+	if last, ok := m.run.Told[what]; ok && m.now.Sub(last) < time.Minute {
+		return false
+	}
+	if m.run.Told == nil {
+		m.run.Told = map[string]time.Time{}
+	}
+	m.run.Told[what] = m.now
+	return true
+}
+
+func (m *Machine) tellProgress(o phases.Observation) {
+	last, told := m.run.Told["progress"]
+	if told && m.now.Sub(last) < 10*time.Second && o.Done != o.Total {
+		return
+	}
+	delete(m.run.Told, "progress")
+	m.tellOnce("progress")
+	m.say("progress", fmt.Sprintf("%s %d of %d %s", o.RankPhase, o.Done, o.Total, o.Unit),
+		"done", o.Done, "total", o.Total, "unit", o.Unit, "rank", o.Rank)
+}
+
+// answered takes HTTP's word: before ready where the output has none, after
+// ready as one voice of several.
+func (m *Machine) answered(b Answered) {
+	switch {
+	case m.state == StateStarting && b.Ready && !m.run.spawning():
+		m.serverReady(fmt.Sprintf("%s answers %d", b.Endpoint, b.Status), b.Endpoint)
+	case m.state == StateUp && b.Bad != "" && m.run.Unwell.IsZero():
+		m.run.Unwell, m.run.Bad = m.now, fmt.Sprintf("%s: %s", b.Endpoint, b.Bad)
+	case m.state == StateUp && b.Bad == "" && b.Ready:
+		m.run.Unwell, m.run.Bad, m.run.Fatal = time.Time{}, "", nil
+		delete(m.run.Warned, "unwell")
+	}
+}
+
+func (m *Machine) serverReady(how, rule string) {
+	if m.run.ready() {
+		return
+	}
+	took := m.now.Sub(m.run.SpawnedAt)
+	m.run.ReadyAt, m.run.PhaseAt, m.run.Phase = m.now, m.now, phases.Ready
+	m.run.Fatal = nil
+	m.enter(StateUp, 0)
+	text := fmt.Sprintf("ready after %s: %s", round(took), how)
+	degraded := m.Degraded()
+	if len(degraded) > 0 {
+		text = fmt.Sprintf("ready after %s, degraded (%s): %s", round(took), strings.Join(degraded, "; "), how)
+		m.say("degraded", "", "what", degraded)
+	}
+	m.say("server_ready", text, "seconds", took.Seconds(), "rule", rule, "degraded", len(degraded) > 0)
+	m.say("checked", "", "output_check", "off")
+	m.say("announced", "")
+}
+
+// proven takes the verdict on a patch's effect and applies its policy.
+func (m *Machine) proven(b Proven) {
+	m.say("patch", fmt.Sprintf("patch %s: %s%s", b.Patch, b.Effect, because(b.Reason)), "patch", b.Patch, "effect", b.Effect)
+	i := slices.IndexFunc(m.run.Patches, func(p ActivePatch) bool { return p.Name == b.Patch })
+	if i < 0 || !b.Enforce || b.Effect == "effective" || !m.running() {
+		return
+	}
+	policy := m.run.Patches[i].OnUnproven
+	if policy != "fail" && policy != "relaunch" {
+		m.odd(fmt.Sprintf("patch %s: %s", b.Patch, b.Effect))
+		return
+	}
+	why := fmt.Sprintf("patch %s did not take effect%s", b.Patch, because(b.Reason))
+	m.judge(bound{name: "unproven " + b.Patch, outcome: OutcomeUnhealthy, cause: "patch_ineffective", evidence: ofProcesses, why: why})
+	if m.run.Ending {
+		m.run.Culprit, m.run.Proven = b.Patch, true
+		if policy == "fail" {
+			m.run.Patchless = why
+		}
+	}
+}
+
+// odd notes what differs, in this attempt, from what was asked for.
+func (m *Machine) odd(what string) {
+	if !slices.Contains(m.run.Odd, what) {
+		m.run.Odd = append(m.run.Odd, what)
+	}
+}
+
+// rankGone takes the death of a process that the server needs. SGLang gets a
+// moment to notice by itself: its own words explain more than a kill.
+func (m *Machine) rankGone(b RankGone) {
+	if !m.running() {
+		return
+	}
+	m.say("fault", fmt.Sprintf("%s (process %d) is gone%s", b.Rank, b.Proc.PID, how(b.Status)), "rank", b.Rank, "pid", b.Proc.PID)
+	if m.run.Gone == nil {
+		m.run.Gone, m.run.GoneAt = &b, m.now
+	}
+}
+
+// hardware takes the word of driver and kernel, which needs no confirmation.
+func (m *Machine) hardware(b Hardware) {
+	m.say("fault", b.Text, "gpu", b.GPU, "xid", b.Xid)
+	if !m.running() || !b.Lost && !b.Person {
+		return
+	}
+	cause := "xid"
+	if b.Lost {
+		cause = "gpu_lost"
+	}
+	m.judge(bound{name: "hardware", outcome: OutcomeCrashed, cause: cause, evidence: ofProcesses, why: b.Text})
+	if m.run.Ending {
+		m.run.Person, m.run.Proven = b.Person || b.Lost, true
+	}
+}
