@@ -20,11 +20,16 @@ const (
 
 // Command is a command line as far as it can be read without running it.
 type Command struct {
-	Form   Form
-	Python string   // the interpreter's word in the command; "" where it names none
-	Args   []string // the server's own arguments, --config file included
-	Env    []string // the environment the server starts with: the given one and what the command adds
-	Notes  []string // what could not be read, for a person
+	Form    Form
+	Program string   // the word that is executed for the server: an interpreter, or the sglang program
+	Python  string   // the interpreter's word; "" where the command names none
+	Wrapper string   // what runs before it and may choose another environment for it (uv, conda, sh); "" = nothing
+	Args    []string // the server's own arguments, --config file included
+	Env     []string // the environment the server starts with: the given one and what the command adds
+	Dir     string   // where the server starts
+	Notes   []string // what could not be read, for a person
+
+	positional string // the first argument, where it is no flag
 }
 
 // SGLang tells whether the command starts an SGLang server.
@@ -32,8 +37,10 @@ func (c Command) SGLang() bool { return c.Form != Unknown }
 
 // Getenv returns a variable of the server's environment; the last one counts,
 // as it does for exec.
-func (c Command) Getenv(name string) (value string, ok bool) {
-	for _, kv := range slices.Backward(c.Env) {
+func (c Command) Getenv(name string) (value string, ok bool) { return getenv(c.Env, name) }
+
+func getenv(env []string, name string) (value string, ok bool) {
+	for _, kv := range slices.Backward(env) {
 		if k, v, found := strings.Cut(kv, "="); found && k == name {
 			return v, true
 		}
@@ -45,26 +52,31 @@ func (c Command) Getenv(name string) (value string, ok bool) {
 // of a script or a --config file count from dir.
 func Parse(argv, env []string, dir string) Command {
 	p := parser{dir: dir, env: slices.Clone(env)}
-	c, ok := p.find(argv)
-	if !ok {
-		c = Command{}
+	c, _ := p.find(argv)
+	if len(c.Args) > 0 && !strings.HasPrefix(c.Args[0], "-") {
+		c.positional = c.Args[0]
 	}
-	c.Env = p.env
-	c.Notes = p.notes
 	if c.SGLang() {
 		c.Args = p.withConfig(c.Args)
-		c.Notes = p.notes
 	}
+	c.Env, c.Dir, c.Notes = p.env, p.dir, p.notes
 	return c
 }
-
-// pythonName matches an interpreter's file name.
-var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*[a-z]?$`)
 
 // serverModules are what python -m starts a server with.
 var serverModules = []string{
 	"sglang.launch_server",
 	"sglang.srt.entrypoints.http_server",
+}
+
+// pythonName matches an interpreter's file name.
+var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*[a-z]?$`)
+
+// transparent wrappers run the command in the environment that they were given.
+var transparent = []string{
+	"env", "exec", "nice", "ionice", "numactl", "taskset", "chrt", "stdbuf",
+	"setsid", "nohup", "time", "timeout", "prlimit", "nsys", "ncu", "gdb",
+	"strace", "catchsegv", "systemd-inhibit", "tini", "dumb-init", "catatonit",
 }
 
 // parser looks for the server in a command; what it passes on the way is kept.
@@ -75,21 +87,49 @@ type parser struct {
 	depth int // of shells in shells
 }
 
+func (p *parser) note(text string) {
+	if !slices.Contains(p.notes, text) {
+		p.notes = append(p.notes, text)
+	}
+}
+
+// find looks for the server among the words of one command.
 func (p *parser) find(argv []string) (Command, bool) {
+	wrapper, interpreted := "", false
 	for i, word := range argv {
-		rest := argv[i+1:]
-		switch base := filepath.Base(word); {
-		case pythonName.MatchString(base):
-			if c, ok := python(word, rest); ok {
-				return c, true
-			}
-		case base == "sglang" && len(rest) > 0 && rest[0] == "serve":
-			return Command{Form: Serve, Args: rest[1:]}, true
-		case (word == "-m" || word == "--module") && len(rest) > 0 && slices.Contains(serverModules, rest[0]):
-			return Command{Form: Module, Args: rest[1:]}, true
-		case base == "env":
-			p.assignments(rest)
+		c, ok := p.at(word, argv[i+1:], i == 0)
+		if interpreted && c.Program == "" {
+			ok = false // the -m of another program's arguments
 		}
+		if ok {
+			if c.Wrapper == "" {
+				c.Wrapper = wrapper
+			}
+			return c, true
+		}
+		interpreted = interpreted || pythonName.MatchString(filepath.Base(word))
+		if base := filepath.Base(word); i == 0 && !slices.Contains(transparent, base) && !assignment(word) {
+			wrapper = base
+		}
+	}
+	return Command{}, false
+}
+
+// at tells whether the server's command begins with this word.
+func (p *parser) at(word string, rest []string, first bool) (Command, bool) {
+	switch base := filepath.Base(word); {
+	case pythonName.MatchString(base):
+		return python(word, rest)
+	case base == "sglang" && len(rest) > 0 && rest[0] == "serve":
+		return Command{Form: Serve, Program: word, Args: rest[1:]}, true
+	case (word == "-m" || word == "--module") && len(rest) > 0 && slices.Contains(serverModules, rest[0]):
+		return Command{Form: Module, Args: rest[1:]}, true
+	case base == "env":
+		p.assignments(rest)
+	case shells[base]:
+		return p.shell(base, rest)
+	case first:
+		return p.script(word, rest)
 	}
 	return Command{}, false
 }
@@ -98,8 +138,7 @@ func (p *parser) find(argv []string) (Command, bool) {
 // a script.
 func python(word string, rest []string) (Command, bool) {
 	for i := 0; i < len(rest); i++ {
-		arg := rest[i]
-		after := rest[i+1:]
+		arg, after := rest[i], rest[i+1:]
 		switch {
 		case arg == "-m" && len(after) > 0:
 			return module(word, after[0], after[1:])
@@ -107,72 +146,81 @@ func python(word string, rest []string) (Command, bool) {
 			return module(word, arg[2:], after)
 		case arg == "-W" || arg == "-X" || arg == "--check-hash-based-pycs":
 			i++
-		case strings.HasPrefix(arg, "-"):
-			if strings.HasPrefix(arg, "-c") {
-				return Command{}, false
-			}
-		default:
-			return script(word, arg, after)
+		case strings.HasPrefix(arg, "-c"):
+			return Command{}, false
+		case !strings.HasPrefix(arg, "-"):
+			return program(word, arg, after)
 		}
 	}
 	return Command{}, false
 }
 
 func module(python, name string, args []string) (Command, bool) {
-	if slices.Contains(serverModules, name) {
-		return Command{Form: Module, Python: python, Args: args}, true
+	c := Command{Program: python, Python: python}
+	switch {
+	case slices.Contains(serverModules, name):
+		c.Form, c.Args = Module, args
+	case name == "sglang.cli.main" && len(args) > 0 && args[0] == "serve":
+		c.Form, c.Args = Serve, args[1:]
 	}
-	if name == "sglang.cli.main" && len(args) > 0 && args[0] == "serve" {
-		return Command{Form: Serve, Python: python, Args: args[1:]}, true
-	}
-	return Command{}, false
+	return c, c.SGLang()
 }
 
-func script(python, path string, args []string) (Command, bool) {
+// program is an interpreter with the path of a script.
+func program(python, path string, args []string) (Command, bool) {
+	c := Command{Program: python, Python: python}
 	switch {
 	case strings.HasSuffix(path, "sglang/launch_server.py"):
-		return Command{Form: Script, Python: python, Args: args}, true
+		c.Form, c.Args = Script, args
 	case filepath.Base(path) == "sglang" && len(args) > 0 && args[0] == "serve":
-		return Command{Form: Serve, Python: python, Args: args[1:]}, true
+		c.Form, c.Args = Serve, args[1:]
 	}
-	return Command{}, false
+	return c, c.SGLang()
 }
 
-// assignments takes the NAME=VALUE words that follow env.
+// assignments takes the options and NAME=VALUE words that follow env.
 func (p *parser) assignments(words []string) {
 	for i := 0; i < len(words); i++ {
 		word := words[i]
-		switch name, _, ok := strings.Cut(word, "="); {
+		operand := ""
+		if i+1 < len(words) {
+			operand = words[i+1]
+		}
+		switch {
 		case word == "-u" || word == "--unset":
-			if i++; i < len(words) {
-				p.unset(words[i])
-			}
+			p.unset(operand)
+			i++
 		case strings.HasPrefix(word, "--unset="):
 			p.unset(strings.TrimPrefix(word, "--unset="))
 		case word == "-i" || word == "-" || word == "--ignore-environment":
 			p.env = nil
 		case word == "-C" || word == "--chdir":
-			if i++; i < len(words) {
-				p.chdir(words[i])
-			}
-		case strings.HasPrefix(word, "-"):
-		case ok && name != "":
+			p.chdir(operand)
+			i++
+		case assignment(word):
 			p.env = append(p.env, word)
-		default:
+		case !strings.HasPrefix(word, "-"):
 			return
 		}
 	}
+}
+
+// assignment tells whether a word has the form NAME=VALUE.
+func assignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && !strings.ContainsAny(name, "-/.")
 }
 
 func (p *parser) unset(name string) {
 	p.env = slices.DeleteFunc(p.env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }
 
-func (p *parser) chdir(dir string) {
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(p.dir, dir)
-	}
-	p.dir = dir
-}
+func (p *parser) chdir(dir string) { p.dir = p.abs(dir) }
 
-func (p *parser) withConfig(args []string) []string { return args }
+// abs makes a path count from where the command is at that point.
+func (p *parser) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(p.dir, path)
+}

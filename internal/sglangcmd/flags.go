@@ -1,6 +1,7 @@
 package sglangcmd
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,19 +19,33 @@ func (c Command) Value(names ...string) (value string, ok bool) {
 			}
 		}
 	}
+	if strings.Contains(value, unreadable) {
+		return "", false
+	}
 	return value, ok
+}
+
+// Values returns all that a flag with a list of values was given.
+func (c Command) Values(names ...string) []string {
+	var values []string
+	for i, arg := range c.Args {
+		if !slices.Contains(names, arg) {
+			continue
+		}
+		values = nil
+		for _, v := range c.Args[i+1:] {
+			if strings.HasPrefix(v, "--") {
+				break
+			}
+			values = append(values, v)
+		}
+	}
+	return values
 }
 
 // Has tells whether a flag that takes no value is given.
 func (c Command) Has(names ...string) bool {
-	for _, arg := range c.Args {
-		for _, name := range names {
-			if arg == name {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Args, func(arg string) bool { return slices.Contains(names, arg) })
 }
 
 // Int returns a flag's number, or otherwise where it is absent or no number.
@@ -44,9 +59,10 @@ func (c Command) Int(otherwise int, names ...string) int {
 }
 
 // Server is what an SGLang server was asked for, with SGLang's own defaults
-// where a flag is absent.
+// where a flag is absent. Sizes are at least 1.
 type Server struct {
 	Model       string // --model-path; "" where the command does not tell
+	Draft       string // the draft model of speculative decoding
 	TP, PP, DP  int
 	DPAttention bool
 	Nodes       int
@@ -58,39 +74,46 @@ type Server struct {
 	BaseGPU     int
 	GPUStep     int
 	APIKey      string // a secret: never print it
+	SkipWarmup  bool
+	Device      string // cuda, cpu, …; "" = found by SGLang
 }
 
 // Server reads the flags.
 func (c Command) Server() Server {
 	s := Server{
-		TP:          c.Int(1, "--tp-size", "--tp", "--tensor-parallel-size"),
-		PP:          c.Int(1, "--pp-size", "--pp", "--pipeline-parallel-size"),
-		DP:          c.Int(1, "--dp-size", "--dp", "--data-parallel-size"),
+		Model:       c.model(),
+		TP:          c.size("--tp-size", "--tp", "--tensor-parallel-size"),
+		PP:          c.size("--pp-size", "--pp", "--pipeline-parallel-size"),
+		DP:          c.size("--dp-size", "--dp", "--data-parallel-size"),
 		DPAttention: c.Has("--enable-dp-attention"),
-		Nodes:       c.Int(1, "--nnodes"),
+		Nodes:       c.size("--nnodes"),
 		NodeRank:    c.Int(0, "--node-rank"),
 		Host:        "127.0.0.1",
 		Port:        c.Int(30000, "--port"),
 		NCCLPort:    c.Int(0, "--nccl-port"),
 		BaseGPU:     c.Int(0, "--base-gpu-id"),
-		GPUStep:     c.Int(1, "--gpu-id-step"),
+		GPUStep:     c.size("--gpu-id-step"),
+		SkipWarmup:  c.Has("--skip-server-warmup"),
 	}
 	if host, ok := c.Value("--host"); ok {
 		s.Host = host
 	}
+	s.Draft, _ = c.Value("--speculative-draft-model-path", "--speculative-draft-model")
 	s.DistInit, _ = c.Value("--dist-init-addr", "--nccl-init-addr")
 	s.APIKey, _ = c.Value("--api-key")
-	s.Model = c.model()
+	s.Device, _ = c.Value("--device")
 	return s
 }
+
+func (c Command) size(names ...string) int { return max(1, c.Int(1, names...)) }
 
 // model is the flag, or what sglang serve takes as its first argument.
 func (c Command) model() string {
 	if v, ok := c.Value("--model-path", "--model"); ok {
 		return v
 	}
-	if c.Form == Serve && len(c.Args) > 0 && !strings.HasPrefix(c.Args[0], "-") {
-		return c.Args[0]
+	if c.Form == Serve && !strings.Contains(c.positional, unreadable) {
+		return c.positional
 	}
 	return ""
 }
@@ -102,5 +125,5 @@ func (s Server) GPUs() int {
 	if !s.DPAttention {
 		n *= s.DP
 	}
-	return max(1, n/max(1, s.Nodes))
+	return max(1, n/s.Nodes)
 }

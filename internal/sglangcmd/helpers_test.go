@@ -1,0 +1,5 @@
+package sglangcmd
+
+import "strconv"
+
+func itoa(n int) string { return strconv.Itoa(n) }
