@@ -21,7 +21,7 @@ func (s *shim) received(l *link, m wire.Message) {
 	case wire.Print:
 		s.print(m.Text)
 	case wire.Quiet:
-		s.quiet = !m.Off
+		s.quiet = m.Off
 	case wire.Adopt:
 		f.Launch = m.Launch
 	case wire.Lease:

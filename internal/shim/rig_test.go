@@ -363,6 +363,10 @@ func (p *part) die() {
 	_ = unix.Kill(p.pid, unix.SIGKILL)
 }
 
+// hangUp ends the supervisor once all that the test has sent has reached the
+// shim.
+func (p *part) hangUp() { p.conn.Close() }
+
 // sink collects what a process writes.
 type sink struct {
 	mu      sync.Mutex

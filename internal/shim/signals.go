@@ -98,7 +98,7 @@ func (s *shim) suspend() {
 	} else {
 		tty.Close()
 	}
-	s.send(wire.Message{Type: wire.Asked, Sig: int(unix.SIGTSTP)})
+	s.send(wire.Message{Type: wire.Suspended})
 	s.signalServer(unix.SIGSTOP, wire.ScopeTree)
 	s.signalSupervisor(unix.SIGSTOP)
 	s.suspended = true
@@ -113,7 +113,7 @@ func (s *shim) resume() {
 	s.suspended = false
 	s.signalSupervisor(unix.SIGCONT)
 	s.signalServer(unix.SIGCONT, wire.ScopeTree)
-	s.send(wire.Message{Type: wire.Asked, Sig: int(unix.SIGCONT)})
+	s.send(wire.Message{Type: wire.Resumed})
 	s.resize()
 }
 

@@ -37,7 +37,7 @@ const (
 	Signal  = "signal"  // Attempt, Sig, Scope
 	Kill    = "kill"    // Attempt, Limit: SIGKILL everything of the attempt until it is gone; answered by TreeGone or TreeLeft
 	Print   = "print"   // Text: one line of sglaunch's own, to standard error at a line boundary
-	Quiet   = "quiet"   // Print lines are not shown any more; with Off they are again
+	Quiet   = "quiet"   // Off: Print lines are not shown from now on; else they are again
 	Lease   = "lease"   // Text: what is patched right now and must be reverted ("" = nothing)
 	Ledger  = "ledger"  // State: the supervisor's word on what it wants remembered (opaque)
 	Notify  = "notify"  // Text: states for systemd ("READY=1\nSTATUS=..."), passed on as they are
@@ -57,6 +57,8 @@ const (
 	Gap         = "gap"          // Attempt, From, To: output that neither memory nor disk holds
 	Asked       = "asked"        // Sig: a signal that reached the shim and concerns the launch
 	Trouble     = "trouble"      // Text: the shim's own news: log disk full, terminal blocked
+	Suspended   = "suspended"    // Ctrl-Z: server, supervisor and shim are being stopped
+	Resumed     = "resumed"      // they go on; time has passed in which nothing could move
 )
 
 // Scopes of a Signal.

@@ -1,0 +1,117 @@
+package shim_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+)
+
+// A tree that left its session, ignores signals, is stopped, wiped its
+// environment, holds the terminal and forks while it is killed leaves nobody.
+func TestTortureTreeDies(t *testing.T) {
+	bystander := bystander(t)
+	runs := 3
+	if os.Getenv("SGLAUNCH_LONG") != "" {
+		runs = 200
+	}
+	for range runs {
+		r := newRig(t, rigOptions{})
+		p := r.supervisor()
+		spec := r.spec(1, self(), "grow")
+		spec.Env = role("torture")
+		p.spawn(spec)
+		p.awaitOutput("grown")
+		began := time.Now()
+		p.kill(1)
+		m := awaitEither(p, wire.TreeGone, wire.TreeLeft)
+		if m.Type != wire.TreeGone {
+			t.Fatalf("left: %+v", m.Procs)
+		}
+		t.Logf("gone after %v", time.Since(began).Round(time.Millisecond))
+		p.await(wire.Drained)
+		survivors := 0
+		left, err := proc.Descendants(r.pid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range left {
+			if s.PID != p.pid && !s.Dead() {
+				t.Errorf("survivor: %d %s %s", s.PID, s.Comm, proc.Command(s))
+				survivors++
+			}
+		}
+		p.finish(0)
+		r.exit(10 * time.Second)
+		if survivors > 0 {
+			break
+		}
+	}
+	if !proc.Alive(bystander) {
+		t.Error("a process that is not ours was killed")
+	}
+}
+
+func awaitEither(p *part, a, b string) (found wire.Message) {
+	p.t.Helper()
+	p.until(a+" or "+b, func() bool {
+		for _, m := range p.messages {
+			if m.Type == a || m.Type == b {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func bystander(t *testing.T) proc.ID {
+	t.Helper()
+	cmd := rawCommand(t.TempDir(), newSink(), "sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	p, err := proc.Identify(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.ID
+}
+
+// kill -9 of the shim: the server's leader dies with it, and the records name
+// whoever else has to be ended.
+func TestShimDies(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	spec := r.spec(1, self(), "grow")
+	spec.Env = role("torture")
+	server := p.spawn(spec)
+	p.awaitOutput("grown")
+	eventually(t, "the records of the tree", func() bool {
+		records, _ := proc.ReadRecords(spec.Records)
+		return len(records) > 40
+	})
+	_ = unix.Kill(r.pid(), unix.SIGKILL)
+	eventually(t, "the end of the leader", func() bool {
+		return !proc.Alive(proc.ID{PID: server.PID, Start: server.Start})
+	})
+	records, err := proc.ReadRecords(spec.Records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := proc.Membership{Marker: spec.Marker}
+	for _, rec := range records {
+		m.Recorded = append(m.Recorded, rec.ID())
+	}
+	ctx, cancel := contextFor(15 * time.Second)
+	defer cancel()
+	if gone, left := proc.KillAll(ctx, m); !gone {
+		t.Errorf("left: %+v", left)
+	}
+}
