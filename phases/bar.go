@@ -23,7 +23,7 @@ func nextBar(text []byte) (b bar, rest []byte, ok bool) {
 	for from := 0; ; {
 		k := bytes.Index(text[from:], []byte(" ["))
 		if k < 0 {
-			return bar{}, nil, false
+			return cutBar(text)
 		}
 		k += from
 		from = k + 2
@@ -51,6 +51,26 @@ func nextBar(text []byte) (b bar, rest []byte, ok bool) {
 		}
 		return bar{desc: barDesc(text[:percent]), done: done, total: total}, barRest(text[k:]), true
 	}
+}
+
+// cutBar reads a bar that lost its times: "... 11%| | 4/35" at the end of text.
+func cutBar(text []byte) (b bar, rest []byte, ok bool) {
+	pipe := bytes.LastIndexByte(text, '|')
+	percent := bytes.LastIndexByte(text[:max(pipe, 0)], '%')
+	if percent < 0 {
+		return bar{}, nil, false
+	}
+	counts := bytes.TrimRight(text[pipe+1:], " .")
+	before, after, ok := bytes.Cut(bytes.TrimSpace(counts), []byte("/"))
+	if !ok {
+		return bar{}, nil, false
+	}
+	done, okDone := parseCount(before)
+	total, okTotal := parseCount(after)
+	if !okDone || !okTotal || total == 0 || done > total {
+		return bar{}, nil, false
+	}
+	return bar{desc: barDesc(text[:percent]), done: done, total: total}, nil, true
 }
 
 // barDesc is the text before ": 33%".

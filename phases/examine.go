@@ -144,6 +144,9 @@ func (t *Tracker) enter(r *Rule) {
 		}
 		return
 	}
+	if *r.Phase >= KVCache && l.rank.phase < KVCache {
+		n.ranks.barrier(l.rank, WeightsLoaded)
+	}
 	if t.advance(l.rank, *r.Phase, r) {
 		n.outlived(l.rank)
 	}

@@ -26,23 +26,25 @@ func (f *fault) strength() int {
 	case f == nil:
 		return 0
 	case f.rule == nil:
-		return 4 // an exception of its own
+		return 5 // an exception of its own
 	}
 	switch f.severity {
 	case SeverityDetail:
-		return 6
+		return 7
 	case SeverityFault:
-		return 5
+		return 6
 	case SeverityWrapper:
-		return 3
+		return 4
 	case SeverityEcho:
+		return 3
+	case SeverityMarker:
 		return 2
 	}
 	return 1
 }
 
 // stands tells a fault that states a cause of its own from mere consequences.
-func (f *fault) stands() bool { return f.strength() >= 4 }
+func (f *fault) stands() bool { return f.strength() >= 5 }
 
 // A failure is one episode of one rank: a traceback with its message, or a
 // single line. Its best fault speaks for it.

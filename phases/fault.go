@@ -118,6 +118,7 @@ func (t *Tracker) openFailure() *failure {
 
 // frameHint learns the phase from a frame. The deepest frame that tells counts.
 func (t *Tracker) frameHint(msg []byte, open *failure) {
+	l := &t.line
 	t.hits.each(func(i int) {
 		r := t.rules.rules[i]
 		if r.Kind != RuleFrame {
@@ -125,6 +126,7 @@ func (t *Tracker) frameHint(msg []byte, open *failure) {
 		}
 		if _, ok := r.match(msg); ok {
 			open.hint = r.Phase
+			l.node.settle(open)
 		}
 	})
 }
@@ -149,36 +151,54 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 		}
 	}
 	x.text = clip(bytes.TrimSpace(text), maxFaultText)
-	phase := t.phaseAt(x.rank, r, f)
-	if r != nil {
-		x.cause = r.causeIn(phase)
-	}
 	if x.severity == SeverityClue {
+		x.cause = r.causeIn(l.node.phaseOf(x, f), l.node.begun)
 		t.clue(x)
 		return
 	}
-	if phase > x.rank.phase || !x.rank.moved {
-		l.node.ranks.advance(x.rank, phase)
+	if r != nil {
+		if r.Severity == SeverityWrapper && r.Phase != nil && f.hint == nil {
+			f.hint = r.Phase
+		}
+		f.certain = f.certain || r.Certain
 	}
-	f.certain = f.certain || r != nil && r.Certain
 	f.offer(x)
+	l.node.settle(f)
+	l.node.settleFault(x, f)
 	t.faultNews(x, f)
 }
 
-// phaseAt is the phase in which a fault struck: what the rank had reached, or
+// settle gives a failure's rank the phase in which it failed and its best fault
+// the cause that fits it. A later frame or wrapper may tell more.
+func (n *node) settle(f *failure) {
+	if f.best == nil {
+		return
+	}
+	n.settleFault(f.best, f)
+	if phase := n.phaseOf(f.best, f); phase > f.best.rank.phase || !f.best.rank.moved {
+		n.ranks.advance(f.best.rank, phase)
+	}
+}
+
+func (n *node) settleFault(x *fault, f *failure) {
+	if x.rule != nil {
+		x.cause = x.rule.causeIn(n.phaseOf(x, f), n.begun || f.hint != nil)
+	}
+}
+
+// phaseOf is the phase in which a fault struck: what the rank had reached, or
 // what the frames or the line itself imply. An excerpt that shows no start and
 // fails in the event loop failed in service; one that shows a start, in warm-up.
-func (t *Tracker) phaseAt(rank *rankState, r *Rule, f *failure) Phase {
-	n := t.line.node
-	at := rank.phase
-	if !rank.moved {
+func (n *node) phaseOf(x *fault, f *failure) Phase {
+	at := x.rank.phase
+	if !x.rank.moved {
 		at = n.ranks.phase()
 	}
 	hint := Starting
 	if f != nil && f.hint != nil {
 		hint = *f.hint
-	} else if r != nil && r.Phase != nil {
-		hint = *r.Phase
+	} else if x.rule != nil && x.rule.Phase != nil {
+		hint = *x.rule.Phase
 	}
 	if hint > Warmup && n.begun && !n.isReady() {
 		hint = Warmup

@@ -1,5 +1,7 @@
 package phases
 
+import "strings"
+
 const (
 	mainRank  = "main" // the parent, and everything of a single-GPU server
 	maxRanks  = 16384  // of one node; more are hostile input
@@ -82,6 +84,27 @@ func (t *rankTable) raise(to Phase) {
 	for _, r := range t.list {
 		t.advance(r, to)
 	}
+}
+
+// barrier lifts the ranks that one rank must have waited for: sizing the memory
+// pool takes a collective over all ranks of its group. Groups of different DP
+// numbers may be independent.
+func (t *rankTable) barrier(from *rankState, to Phase) {
+	group := dpPart(from.name)
+	for _, r := range t.list {
+		if r.moved && r.phase < to && dpPart(r.name) == group {
+			t.advance(r, to)
+		}
+	}
+}
+
+// dpPart is the data-parallel part of a rank's name: "DP1" of "DP1 TP3".
+func dpPart(name string) string {
+	if !strings.HasPrefix(name, "DP") {
+		return ""
+	}
+	part, _, _ := strings.Cut(name, " ")
+	return part
 }
 
 // phase is that of the slowest rank that has told one.

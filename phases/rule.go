@@ -40,10 +40,11 @@ const (
 	SeverityFault   Severity = "fault"   // names a cause
 	SeverityWrapper Severity = "wrapper" // wraps another error; the cause only where nothing better stands beside it
 	SeverityEcho    Severity = "echo"    // a consequence of a failure elsewhere
+	SeverityMarker  Severity = "marker"  // proves that something failed, says nothing of why
 	SeverityClue    Severity = "clue"    // explains a failure or a standstill, never is one
 )
 
-var severities = []Severity{SeverityDetail, SeverityFault, SeverityWrapper, SeverityEcho, SeverityClue}
+var severities = []Severity{SeverityDetail, SeverityFault, SeverityWrapper, SeverityEcho, SeverityMarker, SeverityClue}
 
 // minLiteral is the shortest literal a rule may have: the matcher's window.
 const minLiteral = 6
@@ -122,9 +123,10 @@ func (r *Rule) group(msg []byte, groups []int, name string) []byte {
 	return msg[groups[2*i]:groups[2*i+1]]
 }
 
-// causeIn is the cause of a fault met in a phase.
-func (r *Rule) causeIn(p Phase) string {
-	if c, ok := r.ByPhase[p.String()]; ok {
+// causeIn is the cause of a fault met in a phase; known is false where the
+// output shows neither a start nor a frame that tells the phase.
+func (r *Rule) causeIn(p Phase, known bool) string {
+	if c, ok := r.ByPhase[p.String()]; ok && known {
 		return c
 	}
 	return r.Cause

@@ -73,7 +73,7 @@ func (t *Tracker) explain(r *Report) {
 	switch {
 	case best != nil && (n.certain() || t.done):
 		r.Failed = true
-		r.Phase = max(r.Phase, best.rank.phase)
+		r.Phase = max(r.Phase, n.failedIn(best, root))
 		r.Root = best.evidence()
 		r.setCause(best.cause, confidence(best, root, n))
 		t.echoes(r, best)
@@ -85,6 +85,21 @@ func (t *Tracker) explain(r *Report) {
 			}
 		}
 	}
+}
+
+// failedIn is the phase in which the root failure struck. Where neither its rank
+// nor its frames tell, the frames of the next failure do.
+func (n *node) failedIn(best *fault, root *failure) Phase {
+	phase := n.phaseOf(best, root)
+	for _, f := range n.failures {
+		if phase > Starting || n.begun {
+			break
+		}
+		if f.hint != nil {
+			phase = *f.hint
+		}
+	}
+	return phase
 }
 
 func (r *Report) setCause(name, confidence string) {
