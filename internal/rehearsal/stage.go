@@ -41,6 +41,8 @@ type Stage struct {
 	State  string // counts the starts, so that a scenario may apply to the first only
 	Board  string // state file of the GPUs; see Board
 	Lib    string // folder of the stand-in libnvidia-ml.so.1; "" unless Options.NVML
+
+	gpus int
 }
 
 // Build makes a stage in dir, which is created and must not hold one already.
@@ -59,7 +61,7 @@ func Build(dir string, o Options) (*Stage, error) {
 		return nil, fmt.Errorf("cannot build a stage: %w", err)
 	}
 	s := &Stage{
-		Dir: dir, Version: o.Version, Speed: o.Speed,
+		Dir: dir, Version: o.Version, Speed: o.Speed, gpus: o.GPUs,
 		Bin:   filepath.Join(dir, "venv", "bin"),
 		Site:  filepath.Join(dir, "venv", "lib", fmt.Sprintf("python3.%d", python.Minor), "site-packages"),
 		Model: filepath.Join(dir, "model"),
@@ -144,6 +146,27 @@ func (s *Stage) compile() error {
 		return fmt.Errorf("compile the package: %w: %s", err, out)
 	}
 	return nil
+}
+
+// Fork is the same installation with its own count of starts and its own idle
+// board, in dir: for rehearsals that run side by side.
+func (s *Stage) Fork(dir string) (*Stage, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot fork the stage: %w", err)
+	}
+	fork := *s
+	fork.State = filepath.Join(dir, "state")
+	fork.Board = filepath.Join(dir, "gpus", "board")
+	for _, d := range []string{fork.State, filepath.Dir(fork.Board)} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return nil, fmt.Errorf("cannot fork the stage: %w", err)
+		}
+	}
+	if err := (Board{GPUs: Machine(s.gpus)}).Write(fork.Board); err != nil {
+		return nil, err
+	}
+	return &fork, nil
 }
 
 // Command is the command line that starts the server with these arguments.

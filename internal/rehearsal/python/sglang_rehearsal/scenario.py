@@ -1,8 +1,8 @@
 """Which misfortunes this launch meets, and at which cue.
 
 A scenario is a list of acts. An act waits at a cue ("at") for a rank ("rank",
-absent: every rank) and a share of the work done ("done", 0 to 1), then does
-what acts.py knows under its name ("do"), once.
+absent: every rank; the last one where there are fewer) and a share of the work
+done ("done", 0 to 1), then does what acts.py knows under its name ("do"), once.
 """
 
 import os
@@ -10,13 +10,14 @@ import os
 from sglang_rehearsal import acts, clock
 
 _rank = None  # of this process; None in main, detokenizer and controller
+_ranks = 1
 _acts = None  # what may still happen here
 
 
-def take_stage(rank=None):
-    """Tell which rank this process plays. Called once, after the imports."""
-    global _rank
-    _rank = rank
+def take_stage(rank, ranks):
+    """Tell which of how many ranks this process plays. Called once, after the imports."""
+    global _rank, _ranks
+    _rank, _ranks = rank, ranks
 
 
 def cue(at, done=1.0):
@@ -27,11 +28,15 @@ def cue(at, done=1.0):
     global _acts
     if _acts is None:
         _acts = _load()
-    due = [a for a in _acts if a["at"] == at and a.get("rank", _rank) == _rank and done >= a.get("done", 0)]
+    due = [a for a in _acts if a["at"] == at and _is_mine(a) and done >= a.get("done", 0)]
     for act in due:
         _acts.remove(act)
         acts.perform(act)
     return bool(due)
+
+
+def _is_mine(act):
+    return "rank" not in act or _rank == min(act["rank"], _ranks - 1)
 
 
 def _load():

@@ -21,9 +21,13 @@ class ServerArgs:
     def __repr__(self):
         return "ServerArgs(%s)" % ", ".join("%s=%r" % item for item in self.__dict__.items())
 
+    def ranks(self):
+        """Schedulers on this node: with dp-attention the groups share their ranks."""
+        return self.tp_size if self.enable_dp_attention else self.tp_size * self.dp_size
+
     def check(self):
-        if self.tp_size < 1 or self.dp_size < 1:
-            raise ValueError("tp_size and dp_size must be at least 1")
+        if min(self.tp_size, self.dp_size, self.gpu_id_step) < 1:
+            raise ValueError("tp_size, dp_size and gpu_id_step must be at least 1")
         if self.enable_dp_attention and self.tp_size % self.dp_size:
             raise AssertionError("tp_size must be divisible by dp_size")
         if self.moe_runner_backend == "flashinfer_cutlass" and self.ep_size not in (1, self.tp_size):

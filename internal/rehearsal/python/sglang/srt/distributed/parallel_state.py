@@ -3,7 +3,7 @@
 import socket
 import time
 
-from sglang_rehearsal import cue, hang, ipc, scaled
+from sglang_rehearsal import cue, gpu, hang, ipc, scaled
 
 
 class Group:
@@ -65,8 +65,15 @@ def _send(peer):
 
 
 def _receive(peer):
+    """A rank that waits for another spins: full utilisation, no memory traffic."""
+    peer.settimeout(max(0.1, scaled(10)))
     try:
-        got = peer.recv(1)
+        try:
+            got = peer.recv(1)
+        except socket.timeout:
+            gpu.note(util=100, memutil=0, power=97_000)
+            peer.settimeout(None)
+            got = peer.recv(1)
     except OSError:
         got = b""
     if not got:

@@ -95,7 +95,7 @@ def _wait_and_warmup(server, manager):
         kill_process_tree(os.getpid())
     manager.server_status = UP
     logger.info("The server is fired up and ready to roll!")
-    for gpu in range(server.args.tp_size * (1 if server.args.enable_dp_attention else server.args.dp_size)):
+    for gpu in range(server.args.ranks()):
         ipc.send("scheduler-%d" % (server.args.base_gpu_id + gpu * server.args.gpu_id_step), {"kind": "ready"})
 
 

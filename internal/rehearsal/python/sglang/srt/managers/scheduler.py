@@ -99,7 +99,7 @@ def run_scheduler_process(server_args, port_args, gpu_id, tp_rank, dp_rank, pipe
     pause(4)  # the imports: until they are done the title is the interpreter's
     prefix = rank_prefix(server_args, tp_rank, dp_rank)
     parent = begin_child("sglang::scheduler" + prefix.replace(" ", "_"))
-    take_stage(gpu_id - server_args.base_gpu_id)
+    take_stage((gpu_id - server_args.base_gpu_id) // server_args.gpu_id_step, server_args.ranks())
     configure_logger(server_args, prefix)
     ipc.join(port_args.token)
     try:

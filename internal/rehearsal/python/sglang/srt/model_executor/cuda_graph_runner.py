@@ -41,11 +41,12 @@ class CudaGraphRunner:
             if bar is not sizes:
                 bar.describe("Capturing batches (bs=%d avail_mem=%.2f GB)" % (bs, gpu.available()))
             self.capture_one_batch_size(i, len(sizes))
-        self.model_runner.tp_group.barrier()
         if self.model_runner.tp_rank == 0:
             logger.info("Registering %d cuda graph addresses", 158 * len(sizes))
 
     def capture_one_batch_size(self, i, total):
+        """The ranks go in step: each graph holds collectives."""
         cue("capture-step", i / total)
+        self.model_runner.tp_group.barrier()
         pause(3 if i == 0 else 9 / total)
         gpu.allocate(GRAPH_MEMORY / 2 if i == 0 else GRAPH_MEMORY / 2 / max(1, total - 1))

@@ -1,0 +1,358 @@
+package rehearsal
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/google/go-cmp/cmp"
+)
+
+// nvmlReader makes the test binary a program that looks at GPUs through the
+// real go-nvml. The library is loaded once a process, hence the processes.
+const nvmlReader = "SGLAUNCH_REHEARSAL_TEST_READER"
+
+// look is what the reader answers to the request "look".
+type look struct {
+	Init   string
+	Driver string
+	GPUs   []seen
+	Event  string // answer to "wait"
+}
+
+// seen is one GPU through go-nvml. Err is the first answer that was no success.
+type seen struct {
+	Err                string
+	UUID, Name, Bus    string
+	Total, Used, Free  uint64
+	UsedOld            uint64
+	Util, MemUtil      uint32
+	Power, Temp, Clock uint32
+	Reasons, ECC       uint64
+	Remapped           []int
+	Pending            bool
+	Fan, MissingSymbol string
+	Procs              map[string]uint64
+	ByUUID, Capability string
+	Took               time.Duration
+}
+
+func readNVML() {
+	answers := json.NewEncoder(os.Stdout)
+	init := nvml.Init()
+	var set nvml.EventSet
+	if init == nvml.SUCCESS {
+		set, _ = nvml.EventSetCreate()
+		for i := range count() {
+			d, _ := nvml.DeviceGetHandleByIndex(i)
+			_ = nvml.DeviceRegisterEvents(d, nvml.EventTypeXidCriticalError, set)
+		}
+	}
+	requests := bufio.NewScanner(os.Stdin)
+	for requests.Scan() {
+		l := look{Init: nvml.ErrorString(init)}
+		switch {
+		case init != nvml.SUCCESS:
+		case requests.Text() == "wait":
+			e, ret := nvml.EventSetWait(set, 5000)
+			if ret == nvml.SUCCESS {
+				index, _ := e.Device.GetIndex()
+				l.Event = fmt.Sprintf("gpu %d type %d xid %d", index, e.EventType, e.EventData)
+			} else {
+				l.Event = nvml.ErrorString(ret)
+			}
+		default:
+			l.Driver, _ = nvml.SystemGetDriverVersion()
+			for i := range count() {
+				l.GPUs = append(l.GPUs, see(i))
+			}
+		}
+		_ = answers.Encode(l)
+	}
+}
+
+func count() int {
+	n, _ := nvml.DeviceGetCount()
+	return n
+}
+
+func see(i int) seen {
+	s, begin := seen{Procs: map[string]uint64{}}, time.Now()
+	check := func(ret nvml.Return) {
+		if ret != nvml.SUCCESS && s.Err == "" {
+			s.Err = nvml.ErrorString(ret)
+		}
+	}
+	d, ret := nvml.DeviceGetHandleByIndex(i)
+	check(ret)
+	s.UUID, ret = d.GetUUID()
+	check(ret)
+	s.Took = time.Since(begin)
+	s.Name, ret = d.GetName()
+	check(ret)
+	pci, ret := d.GetPciInfo()
+	check(ret)
+	for _, c := range pci.BusId {
+		if c == 0 {
+			break
+		}
+		s.Bus += string(rune(c))
+	}
+	m, ret := d.GetMemoryInfo_v2()
+	check(ret)
+	s.Total, s.Used, s.Free = m.Total, m.Used, m.Free
+	old, ret := d.GetMemoryInfo()
+	check(ret)
+	s.UsedOld = old.Used
+	u, ret := d.GetUtilizationRates()
+	check(ret)
+	s.Util, s.MemUtil = u.Gpu, u.Memory
+	s.Power, ret = d.GetPowerUsage()
+	check(ret)
+	s.Temp, ret = d.GetTemperature(nvml.TEMPERATURE_GPU)
+	check(ret)
+	s.Clock, ret = d.GetClockInfo(nvml.CLOCK_SM)
+	check(ret)
+	s.Reasons, ret = d.GetCurrentClocksEventReasons()
+	check(ret)
+	s.ECC, ret = d.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
+	check(ret)
+	a, b, pending, _, ret := d.GetRemappedRows()
+	check(ret)
+	s.Remapped, s.Pending = []int{a, b}, pending
+	procs, ret := d.GetComputeRunningProcesses()
+	check(ret)
+	for _, p := range procs {
+		s.Procs[strconv.Itoa(int(p.Pid))] = p.UsedGpuMemory
+	}
+	// go-nvml dies of a symbol that the library lacks: it is to be looked up first.
+	if err := nvml.Extensions().LookupSymbol("nvmlDeviceGetFanSpeed"); err != nil {
+		s.MissingSymbol = "nvmlDeviceGetFanSpeed"
+	} else if _, ret = d.GetFanSpeed(); ret != nvml.SUCCESS {
+		s.Fan = nvml.ErrorString(ret)
+	}
+	major, minor, _ := d.GetCudaComputeCapability()
+	s.Capability = fmt.Sprintf("%d.%d", major, minor)
+	if again, ret := nvml.DeviceGetHandleByUUID(s.UUID); ret == nvml.SUCCESS {
+		index, _ := again.GetIndex()
+		s.ByUUID = strconv.Itoa(index)
+	}
+	return s
+}
+
+// reader is a running reader process.
+type reader struct {
+	t       *testing.T
+	in      io.Writer
+	answers *json.Decoder
+}
+
+// readerOf starts a reader of the stage's library and board.
+func readerOf(t *testing.T, s *Stage) *reader {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(append(os.Environ(), s.Env()...), nvmlReader+"=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the reader ended with %v", err)
+		}
+	})
+	return &reader{t: t, in: in, answers: json.NewDecoder(out)}
+}
+
+func (r *reader) ask(request string) look {
+	r.t.Helper()
+	if _, err := fmt.Fprintln(r.in, request); err != nil {
+		r.t.Fatal(err)
+	}
+	var l look
+	if err := r.answers.Decode(&l); err != nil {
+		r.t.Fatal(err)
+	}
+	return l
+}
+
+func TestNVMLAnswersFromTheBoard(t *testing.T) {
+	t.Parallel()
+	s := stageFor(t, "", 100)
+	r := readerOf(t, s)
+
+	idle := r.ask("look")
+	if idle.Driver != "580.95.05" || len(idle.GPUs) != 8 {
+		t.Fatalf("driver %q, %d GPUs", idle.Driver, len(idle.GPUs))
+	}
+	want := seen{
+		UUID: "GPU-5ea1a0c4-0000-4000-8000-000000000003", Name: "NVIDIA B200", Bus: "00000000:04:00.0",
+		Total: 183359 << 20, Free: (183359 - 616) << 20, UsedOld: 616 << 20,
+		Power: 141_000, Temp: 36, Clock: 120, Reasons: 1, Remapped: []int{0, 0},
+		Fan: "Not Supported", Procs: map[string]uint64{}, ByUUID: "3", Capability: "10.0",
+	}
+	got := idle.GPUs[3]
+	got.Took = 0
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("an idle GPU (-want +got):\n%s", diff)
+	}
+
+	b := Board{GPUs: Machine(2), Driver: "570.1"}
+	b.GPUs[0].Used, b.GPUs[0].Procs = 5*gib, map[int]uint64{4242: 4 * gib, 17: gib}
+	b.GPUs[0].ECCUncorr, b.GPUs[0].RemappedUncorr, b.GPUs[0].RemapPending, b.GPUs[0].FanSpeed = 2, 11, true, 40
+	b.GPUs[1].Code = 15
+	if err := b.Write(s.Board); err != nil {
+		t.Fatal(err)
+	}
+	now := r.ask("look")
+	if now.Driver != "570.1" || len(now.GPUs) != 2 {
+		t.Fatalf("driver %q, %d GPUs after a rewrite", now.Driver, len(now.GPUs))
+	}
+	if g := now.GPUs[0]; g.Used != 5*gib || g.ECC != 2 || g.Remapped[1] != 11 || !g.Pending || g.Fan != "" || g.Err != "" {
+		t.Errorf("GPU 0: %+v", g)
+	}
+	if diff := cmp.Diff(map[string]uint64{"17": gib, "4242": 4 * gib}, now.GPUs[0].Procs); diff != "" {
+		t.Errorf("processes (-want +got):\n%s", diff)
+	}
+	if g := now.GPUs[1]; g.Err != "GPU is lost" {
+		t.Errorf("GPU 1 answers %q, want lost", g.Err)
+	}
+}
+
+func TestNVMLMisbehaves(t *testing.T) {
+	t.Parallel()
+	s := stageFor(t, "", 100)
+	b := Board{GPUs: Machine(3)}
+	b.GPUs[0].Codes = map[string]int{"nvmlDeviceGetPowerUsage": 3}
+	b.GPUs[1].Hang = 120
+	if err := b.Write(s.Board); err != nil {
+		t.Fatal(err)
+	}
+	l := readerOf(t, s).ask("look")
+	if got := l.GPUs[0].Err; got != "Not Supported" {
+		t.Errorf("a refused function answers %q", got)
+	}
+	if got := l.GPUs[1].Took; got < 120*time.Millisecond {
+		t.Errorf("a hanging GPU answered after %v", got)
+	}
+	if got := l.GPUs[2]; got.Err != "" || got.Took > 100*time.Millisecond {
+		t.Errorf("its neighbour suffers: %+v", got)
+	}
+
+	b = Board{InitCode: 18}
+	if err := b.Write(s.Board); err != nil {
+		t.Fatal(err)
+	}
+	if got := readerOf(t, s).ask("look").Init; got != "Driver/library version mismatch" && !strings.Contains(got, "VERSION_MISMATCH") {
+		t.Errorf("init answers %q", got)
+	}
+}
+
+func TestNVMLWithoutASymbol(t *testing.T) {
+	t.Parallel()
+	s := *stageFor(t, "", 100)
+	lib, err := BuildNVML(filepath.Join(t.TempDir(), "old"), "nvmlDeviceGetFanSpeed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Lib = lib
+	if got := readerOf(t, &s).ask("look").GPUs[0]; got.MissingSymbol == "" {
+		t.Error("the library has the symbol")
+	}
+}
+
+func TestNVMLDeliversXids(t *testing.T) {
+	t.Parallel()
+	s := stageFor(t, "", 100)
+	if err := SendEvent(s.Board, 1, EventXid, 13); err != nil { // before anybody listens: lost
+		t.Fatal(err)
+	}
+	r := readerOf(t, s)
+	r.ask("look") // by now the reader has registered
+	for _, e := range []struct{ kind, data uint64 }{{EventDoubleECC, 0}, {EventXid, 79}} {
+		if err := SendEvent(s.Board, 5, e.kind, e.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := r.ask("wait").Event, "gpu 5 type 8 xid 79"; got != want {
+		t.Errorf("event %q, want %q", got, want)
+	}
+}
+
+// The curve of a launch, and memory that goes with its process.
+func TestMemoryFollowsTheLaunch(t *testing.T) {
+	t.Parallel()
+	s := stageFor(t, "", 30)
+	r := readerOf(t, s)
+	baseline := r.ask("look").GPUs[1].Used
+	p := play(t, s, launchArgs(s, 2))
+
+	used := func() uint64 { return r.ask("look").GPUs[1].Used }
+	p.sees("TP1] Load weight begin.")
+	until(t, "the construction takes the weights' memory", func() bool { return used() > 100*gib })
+	p.sees(ready)
+	g := r.ask("look").GPUs[1]
+	if share := float64(g.Used) / float64(g.Total); share < 0.84 || share > 0.9 {
+		t.Errorf("%.2f of the memory is used after ready", share)
+	}
+	holder := p.titled("sglang::scheduler_TP1")[0].pid
+	if got := g.Procs[strconv.Itoa(holder)]; got != g.Used-baseline || len(g.Procs) != 1 {
+		t.Errorf("TP1 (%d) is to hold it all, NVML says %v", holder, g.Procs)
+	}
+
+	ghost := Board{GPUs: Machine(8), Release: -1}
+	if err := ghost.Write(s.Board); err != nil {
+		t.Fatal(err)
+	}
+	p.clear()
+	if g := r.ask("look").GPUs[1]; g.Used < 100*gib || len(g.Procs) != 0 {
+		t.Errorf("with release -1 the memory stays and nobody is listed: %d bytes, %v", g.Used, g.Procs)
+	}
+	ghost.Release = 1
+	if err := ghost.Write(s.Board); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the memory is back at its baseline", func() bool { return used() == baseline })
+	pids, err := Holders(s.Board)
+	if err != nil || len(pids) > 1 { // the other rank's GPU has been looked at too
+		t.Errorf("notes left: %v, %v", pids, err)
+	}
+}
+
+// A rank whose GPU somebody else holds refuses to start, in SGLang's words.
+func TestOccupiedGPU(t *testing.T) {
+	t.Parallel()
+	s := stageFor(t, "", 100)
+	b := Board{GPUs: Machine(8)}
+	b.GPUs[1].Used = 60 * gib
+	if err := b.Write(s.Board); err != nil {
+		t.Fatal(err)
+	}
+	p := play(t, s, launchArgs(s, 2))
+	p.sees("The memory capacity is unbalanced. Some GPUs may be occupied by other processes.")
+	if how := p.ends(); how != "signal: killed" {
+		t.Errorf("ended by %q", how)
+	}
+}
