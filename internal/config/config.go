@@ -55,6 +55,7 @@ type Check struct {
 type Phases struct {
 	Rules  string                 `toml:"rules" path:"rules" about:"a built-in family or a file"`
 	Limits map[phases.Phase]Limit `toml:"limits" about:"by phase: { loading_weights = { quiet = \"15m\", timeout = \"4h\" } }; others keep the built-in floors"`
+	Own    []phases.Rule          `toml:"rule" about:"one's own rules, beside those of the family; the same form as in a rules file"`
 }
 
 // Limit bounds one phase. Zero keeps the built-in floor.

@@ -24,9 +24,7 @@ func Example() string {
 	fields := slices.DeleteFunc(keys(&c), func(f field) bool { return isNotYet(f.Key) })
 	for len(fields) > 0 {
 		if fields[0].rows() != nil {
-			if fields[0].Key == "patch" {
-				writeExample(&b, "[[patch]]", patchFields(), "# ")
-			}
+			writeExampleRows(&b, fields[0])
 			fields = fields[1:]
 			continue
 		}
@@ -39,6 +37,15 @@ func Example() string {
 		fields = fields[n:]
 	}
 	return b.String()
+}
+
+// writeExampleRows shows an array of tables as a comment: the default has none.
+func writeExampleRows(b *strings.Builder, f field) {
+	if f.Key == "patch" {
+		writeExample(b, "[[patch]]", patchFields(), "# ")
+		return
+	}
+	fmt.Fprintf(b, "\n# [[%s]]  # %s\n", f.Key, f.about())
 }
 
 // writeExample writes one table, its comments in one column.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sglaunch/internal/trust"
+	"sglaunch/phases"
 )
 
 // checkFiles looks at each file that the configuration names and that decides
@@ -17,7 +18,7 @@ func (l *loader) checkFiles() {
 	l.checkEnvFile("server.env_file", c.Server.EnvFile)
 	l.checkFolder("server.directory", c.Server.Directory)
 	if isRulesFile(c.Phases.Rules) {
-		l.checkFile("phases.rules", c.Phases.Rules)
+		l.checkRulesFile("phases.rules", c.Phases.Rules)
 	}
 	for i, p := range c.Patches {
 		l.checkFile(element("patch", i)+".diff", p.Diff)
@@ -32,9 +33,10 @@ func (l *loader) checkFiles() {
 	}
 }
 
-func (l *loader) checkFile(key, path string) {
+// checkFile reports whether the file may be used.
+func (l *loader) checkFile(key, path string) bool {
 	if path == "" {
-		return
+		return true
 	}
 	err := readable(path)
 	if err == nil {
@@ -42,6 +44,16 @@ func (l *loader) checkFile(key, path string) {
 	}
 	if err != nil {
 		l.refuse(key, path, err)
+	}
+	return err == nil
+}
+
+func (l *loader) checkRulesFile(key, path string) {
+	if !l.checkFile(key, path) {
+		return
+	}
+	if _, err := phases.LoadRules(path); err != nil {
+		l.fail(key, path, err.Error())
 	}
 }
 

@@ -163,7 +163,7 @@ func (f field) parse(text string) (any, error) {
 // fail records one error.
 func (l *loader) fail(key string, value any, problem string) *Error {
 	e := &Error{Key: key, Problem: problem}
-	if value != nil && !l.enough() {
+	if !l.enough() {
 		e.Value = shownValue(key, value)
 	}
 	l.add(e)
@@ -179,8 +179,11 @@ func (l *loader) unknown(key string, table reflect.Type) {
 
 func (l *loader) enough() bool { return len(l.errors) >= maxErrors }
 
-// shownValue is a value as an error may show it.
+// shownValue is a value as an error may show it; nil shows none.
 func shownValue(key string, value any) string {
+	if value == nil {
+		return ""
+	}
 	if _, name := split(key); mask.Name(name) {
 		return quote(mask.Stars)
 	}
@@ -200,7 +203,7 @@ func (l *loader) add(e *Error) {
 	case l.where.line(e.Key) > 0:
 		e.File, e.Line = l.file, l.where.line(e.Key)
 	}
-	e.Key = shorten(e.Key)
+	e.Key, e.Problem = shorten(e.Key), oneLine(e.Problem)
 	l.errors = append(l.errors, e)
 }
 

@@ -273,3 +273,48 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 	}
 }
+
+// As root, nothing that others may change is read: not the file, and no file
+// that it names.
+func TestUntrustedFiles(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("only root is bound by owners; package trust holds what others may read")
+		return
+	}
+	folder := t.TempDir()
+	open := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	env, rules, diff := open("server.env", "A=1"), open("rules.toml", ""), open("own.diff", "")
+	path := write(t, "[server]\nenv_file = \""+env+"\"\n[phases]\nrules = \""+rules+"\"\n[[patch]]\nname = \"own\"\nmodule = \"m\"\ndiff = \""+diff+"\"\n")
+	for _, c := range []struct {
+		path string
+		want []string // keys refused
+	}{
+		{open("launch.toml", ""), []string{""}},
+		{path, []string{"server.env_file", "phases.rules", "patch[0].diff"}},
+	} {
+		_, err := Load(Options{Path: c.path, Command: serve})
+		var all Errors
+		if !errors.As(err, &all) {
+			t.Fatalf("got %v, want Errors", err)
+		}
+		var got []string
+		for _, e := range all {
+			got = append(got, e.Key)
+			if !strings.Contains(e.Problem, "others may change it") || !strings.Contains(e.Hint, "chown root") {
+				t.Errorf("%v, hint %q", e, e.Hint)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

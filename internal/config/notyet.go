@@ -23,8 +23,8 @@ var notYet = []struct {
 	{Key: "gpu.xid"},
 	{Key: "log.rotate"},
 	{Key: "log.keep"},
-	{Key: "log.passthrough", Values: []string{"lines"}},
-	{Key: "listen.http"},
+	{Key: "log.passthrough"},
+	{Key: "listen"},
 	{Key: "hooks"},
 }
 

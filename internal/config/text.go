@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
@@ -164,4 +165,15 @@ func shorten(s string) string {
 		cut--
 	}
 	return s[:cut] + "..."
+}
+
+// oneLine keeps what other packages say about a value from breaking a line or
+// reaching for the terminal.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sglaunch/internal/mask"
+	"sglaunch/phases"
 )
 
 // Validate reports every rule that the configuration breaks, as an Errors
@@ -131,7 +132,11 @@ func (v *validator) ready() {
 
 func (v *validator) phases() {
 	p := v.config.Phases
-	v.must(p.Rules != "", "phases.rules", p.Rules, `it must name a built-in family such as "sglang", or a file`)
+	v.must(p.Rules == "sglang" || isRulesFile(p.Rules), "phases.rules", p.Rules, `it must be "sglang" or a file, as in "./my-rules.toml"`)
+	if len(p.Own) > 0 {
+		_, err := phases.NewRuleSet(p.Own)
+		v.must(err == nil, "phases.rule", nil, "%v", err)
+	}
 	for phase, limit := range p.Limits {
 		key := join("phases.limits", phase.String())
 		v.between(key+".quiet", limit.Quiet, 0, aMonth)
