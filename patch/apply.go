@@ -76,7 +76,7 @@ func (s *session) apply(p *Plan, owner Owner, applied *Applied) error {
 	}
 	err = s.write(p, entries)
 	if err == nil {
-		err = s.verify(p)
+		err = errors.Join(s.verify(p), s.verifyOverlay(p, applied))
 	}
 	if err == nil {
 		err = s.journal.add(record{Kind: recApplied, Time: s.now(), Launch: owner.Launch})

@@ -167,7 +167,7 @@ func (pl *planner) inTheWay(p Patch, l look, now *content) (why, hint string) {
 		}
 	}
 	if p.Method == MethodOverlay {
-		return pl.overlayObstacle(l, now)
+		return pl.overlayObstacle(l)
 	}
 	if now.held != nil {
 		return "", "" // the whole set decides: see Apply

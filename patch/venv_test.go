@@ -253,3 +253,26 @@ func wantErr(t *testing.T, err, want error) {
 		t.Fatalf("error is %v, want one with %q", err, want)
 	}
 }
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// chmodTree sets the mode of every folder.
+func chmodTree(t *testing.T, root string, mode fs.FileMode) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, mode)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
