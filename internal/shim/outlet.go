@@ -28,6 +28,7 @@ const (
 type outlet struct {
 	fd   int
 	name string
+	news func(string) // told when the reader is gone, blocked, or back
 	wake bell
 
 	mu      sync.Mutex
@@ -38,6 +39,7 @@ type outlet struct {
 	closed  error     // nobody reads any more
 	written int64     // progress, in bytes
 	since   time.Time // when the pending write began; zero: none is pending
+	told    bool      // that it is blocked
 
 	midLine  bool // what was written last is no end of a line
 	lastByte time.Time
@@ -58,8 +60,8 @@ type ownLine struct {
 }
 
 // newOutlet writes to f, which stays its owner's.
-func newOutlet(f *os.File, name string) *outlet {
-	o := &outlet{fd: fdOf(f), name: name, wake: newBell(), done: make(chan struct{})}
+func newOutlet(f *os.File, name string, news func(string)) *outlet {
+	o := &outlet{fd: fdOf(f), name: name, news: news, wake: newBell(), done: make(chan struct{})}
 	go o.run()
 	return o
 }
@@ -98,6 +100,24 @@ func (o *outlet) blocked() (since time.Time, written int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.since, o.written
+}
+
+// blockedAfter is how long a write is pending before that is news.
+const blockedAfter = 10 * time.Second
+
+// look tells when the reader has stopped reading and when it goes on.
+func (o *outlet) look() {
+	o.mu.Lock()
+	blocked := !o.since.IsZero() && time.Since(o.since) > blockedAfter
+	change := blocked != o.told
+	o.told = blocked
+	o.mu.Unlock()
+	switch {
+	case change && blocked:
+		o.news(fmt.Sprintf("nobody reads %s; what is not read waits in the log", o.name))
+	case change:
+		o.news(o.name + " is read again")
+	}
 }
 
 func (o *outlet) run() {
@@ -224,6 +244,7 @@ func (o *outlet) write(p []byte) {
 			o.mu.Lock()
 			o.closed = err
 			o.mu.Unlock()
+			o.news(fmt.Sprintf("cannot write to %s any more: %v; the log goes on", o.name, err))
 		default:
 			p = p[n:]
 		}

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"sglaunch/internal/proc"
 )
 
 // rawCommand is what a person would have typed, without a launcher.
@@ -18,4 +20,12 @@ func rawCommand(dir string, out *sink, argv ...string) *exec.Cmd {
 
 func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
+}
+
+func stateOf(pid int) byte {
+	p, err := proc.Identify(pid)
+	if err != nil {
+		return 'X'
+	}
+	return p.State
 }

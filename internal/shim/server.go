@@ -188,7 +188,7 @@ func copyLane(sp *spool, path string, trouble func(string)) {
 		return
 	}
 	defer f.Close()
-	o := newOutlet(f, path)
+	o := newOutlet(f, path, trouble)
 	o.show(sp, errout)
 	o.stop()
 	<-o.done

@@ -128,10 +128,10 @@ func (s *shim) open() error {
 	s.facts.Hello = wire.Hello{Version: wire.Version, PID: self.PID, Start: self.Start}
 	s.tree = proc.NewTree(self.PID, s.judge)
 	s.oom = lowerOOM()
-	s.out = newOutlet(s.o.Stdout, "standard output")
+	s.out = newOutlet(s.o.Stdout, "standard output", s.troubleLater)
 	s.err = s.out
 	if !sameFile(s.o.Stdout, s.o.Stderr) {
-		s.err = newOutlet(s.o.Stderr, "standard error")
+		s.err = newOutlet(s.o.Stderr, "standard error", s.troubleLater)
 	}
 	if _, _, err := s.tree.Scan(); err != nil { // what is here before us is not of the launch
 		return err

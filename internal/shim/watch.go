@@ -16,7 +16,8 @@ const (
 	lastLook  = 2 * time.Second        // once nothing has changed for a while
 )
 
-// watch looks for descendants: often after a change, rarely in service.
+// watch looks for descendants: often after a change, rarely in service. It has
+// an eye on blocked readers too.
 func (s *shim) watch() {
 	wait := firstLook
 	for {
@@ -30,6 +31,10 @@ func (s *shim) watch() {
 		}
 		if s.look() {
 			wait = firstLook
+		}
+		s.out.look()
+		if s.err != s.out {
+			s.err.look()
 		}
 	}
 }

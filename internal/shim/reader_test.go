@@ -1,0 +1,226 @@
+package shim_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/shim/wire"
+)
+
+// A reader of standard output that does not read holds up neither the server
+// nor the supervisor, and gets every byte once it reads, from the log where the
+// memory has moved on.
+func TestBlockedStdout(t *testing.T) {
+	const size = 12 << 20 // three times the memory
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	r := newRig(t, rigOptions{stdout: write})
+	write.Close()
+	p := r.supervisor()
+	spec := r.spec(1, self(), fmt.Sprint(size))
+	spec.Env = role("flood")
+	p.spawn(spec)
+	if m := p.await(wire.Drained); m.To != size {
+		t.Errorf("drained: %+v", m)
+	}
+	p.kill(1)
+	p.await(wire.TreeGone)
+	p.finish(0)
+	got, err := io.ReadAll(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := io.ReadAll(io.LimitReader(noise(), size))
+	same(t, "standard output", got, want)
+	if status := r.exit(10 * time.Second); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// A reader that never reads again is not waited for without end.
+func TestStdoutBlockedForEver(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	r := newRig(t, rigOptions{stdout: write, durations: durations{FlushPatience: 300 * time.Millisecond}})
+	write.Close()
+	p := r.supervisor()
+	spec := r.spec(1, self(), "1000000")
+	spec.Env = role("flood")
+	p.spawn(spec)
+	p.await(wire.Drained)
+	p.finish(0)
+	if status := r.exit(10 * time.Second); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// A reader that goes away (head, a closed pager) harms nobody.
+func TestStdoutClosed(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, rigOptions{stdout: write})
+	write.Close()
+	p := r.supervisor()
+	spec := r.spec(1, self())
+	spec.Env = role("ticker")
+	server := p.spawn(spec)
+	p.awaitOutput("line 0000010")
+	read.Close()
+	p.awaitOutput("line 0000500")
+	if m := p.await(wire.Trouble); !strings.Contains(m.Text, "standard output") {
+		t.Errorf("trouble: %+v", m)
+	}
+	if unix.Kill(server.PID, 0) != nil {
+		t.Error("the server died")
+	}
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+// A supervisor that does not read what it asked for holds up nobody.
+func TestDeafSupervisor(t *testing.T) {
+	const size = 12 << 20
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	spec := r.spec(1, self(), fmt.Sprint(size))
+	spec.Env = role("flood")
+	p.spawn(spec)
+	p.until("some output", func() bool { return len(p.output) > 0 })
+	_ = unix.Kill(p.pid, unix.SIGSTOP)
+	eventually(t, "all output on standard output", func() bool { return len(r.stdout.bytes()) == size })
+	_ = unix.Kill(p.pid, unix.SIGCONT)
+	p.await(wire.Drained)
+	want, _ := io.ReadAll(io.LimitReader(noise(), size))
+	same(t, "stream", p.received(), want)
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+// A full disk is told, costs the server nothing, and what memory holds still
+// reaches everybody.
+func TestFullDisk(t *testing.T) {
+	disk := smallDisk(t, 1<<20)
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	const size = 3 << 20
+	spec := r.spec(1, self(), fmt.Sprint(size))
+	spec.Env, spec.Log = role("flood"), filepath.Join(disk, "server.log")
+	p.spawn(spec)
+	if m := p.await(wire.Trouble); !strings.Contains(m.Text, "cannot write the log") {
+		t.Errorf("trouble: %+v", m)
+	}
+	if m := p.await(wire.Drained); m.To != size {
+		t.Errorf("drained: %+v", m)
+	}
+	if m := p.await(wire.Exited); m.Status.Code != 0 {
+		t.Errorf("exited: %+v", m.Status)
+	}
+	if m := p.await(wire.Trouble); !strings.Contains(m.Text, "the log is closed; it lacks") {
+		t.Errorf("trouble: %+v", m)
+	}
+	p.finish(0)
+	r.exit(20 * time.Second)
+	want, _ := io.ReadAll(io.LimitReader(noise(), size))
+	same(t, "standard output", r.stdout.bytes(), want)
+	same(t, "stream", p.received(), want)
+	log, _ := os.ReadFile(spec.Log)
+	if len(log) == 0 || !bytes.HasPrefix(want, log) {
+		t.Errorf("the log has %d bytes and is no beginning of the output", len(log))
+	}
+}
+
+// smallDisk is a file system of a few bytes. Without the right to mount one, a
+// device that is always full stands in.
+func smallDisk(t *testing.T, size int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+		t.Logf("cannot mount: %v; a file size limit is used", err)
+		limitFiles(t, uint64(size))
+		return dir
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+// limitFiles bounds the size of files that processes started from now on write.
+func limitFiles(t *testing.T, size uint64) {
+	t.Helper()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &was) })
+}
+
+// A log that cannot be created is told; the server is started all the same.
+func TestNoLog(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	spec := r.spec(1, "echo", "hello")
+	spec.Log = filepath.Join(r.dir, "absent", "server.log")
+	p.spawn(spec)
+	if m := p.await(wire.Trouble); !strings.Contains(m.Text, "cannot create the log") {
+		t.Errorf("trouble: %+v", m)
+	}
+	p.await(wire.Drained)
+	same(t, "stream", p.received(), []byte("hello\n"))
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+// A descendant that holds the terminal dies with the tree.
+func TestGrandchildHoldsTheTerminal(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	spec := r.spec(1, "sh", "-c", "setsid sleep 1000 & echo bye")
+	p.spawn(spec)
+	p.await(wire.Exited)
+	p.kill(1)
+	p.await(wire.TreeGone)
+	if m := p.await(wire.Drained); m.Cut || m.To != 4 {
+		t.Errorf("drained: %+v", m)
+	}
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+// Whoever else holds the terminal does not hold up the end: the output is cut
+// after the drain time.
+func TestSomebodyElseHoldsTheTerminal(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	server := p.spawn(r.spec(1, "sh", "-c", "echo hello; exec sleep 1000"))
+	p.awaitOutput("hello")
+	held, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", server.PID), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	p.kill(1)
+	p.await(wire.TreeGone)
+	if m := p.await(wire.Drained); !m.Cut || m.To != 6 {
+		t.Errorf("drained: %+v", m)
+	}
+	p.finish(0)
+	r.exit(10 * time.Second)
+}

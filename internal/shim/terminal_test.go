@@ -1,0 +1,154 @@
+package shim_test
+
+import (
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/shim/wire"
+)
+
+// person sits at a real terminal: master is her keyboard, screen what she sees.
+func person(t *testing.T) (o rigOptions, master *os.File, screen *sink) {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(master, &pty.Winsize{Rows: 33, Cols: 111}); err != nil {
+		t.Fatal(err)
+	}
+	screen = newSink()
+	go func() { _, _ = io.Copy(screen, master) }()
+	t.Cleanup(func() { slave.Close(); master.Close() })
+	return rigOptions{
+		stdin: slave, stdout: slave, stderr: slave,
+		attr: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0},
+	}, master, screen
+}
+
+func TestTypedBytesAndSizeReachTheServer(t *testing.T) {
+	o, master, screen := person(t)
+	r := newRig(t, o)
+	p := r.supervisor()
+	p.spawn(r.spec(1, "python3", "-c", `
+import os,signal,sys
+def size(*_): print("size", *os.get_terminal_size(1), flush=True)
+signal.signal(signal.SIGWINCH, size)
+size()
+print("tty", os.isatty(0), flush=True)
+print("got", input(), flush=True)
+print("end", repr(sys.stdin.read()), flush=True)
+`))
+	p.awaitOutput("size 111 33\n")
+	p.awaitOutput("tty True\n")
+	if err := pty.Setsize(master, &pty.Winsize{Rows: 44, Cols: 122}); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitOutput("size 122 44\n")
+	if _, err := master.WriteString("typed\n"); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitOutput("got typed\n")
+	if _, err := master.WriteString("\x04"); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitOutput("end ''\n")
+	p.await(wire.Drained)
+	p.finish(0)
+	r.exit(10 * time.Second)
+	if text := screen.text(); strings.Count(text, "typed") != 2 { // the terminal's echo and the server's answer
+		t.Errorf("screen: %q", text)
+	}
+}
+
+// Ctrl-C is a wish to the supervisor, not a signal to the server.
+func TestControlC(t *testing.T) {
+	o, master, _ := person(t)
+	r := newRig(t, o)
+	p := r.supervisor()
+	p.spawn(r.spec(1, "sh", "-c", "echo up; exec sleep 1000"))
+	p.awaitOutput("up")
+	if _, err := master.WriteString("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	if m := p.await(wire.Asked); m.Sig != int(unix.SIGINT) {
+		t.Errorf("asked: %+v", m)
+	}
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+// Ctrl-Z stops all three, fg continues all three.
+func TestControlZ(t *testing.T) {
+	o, master, _ := person(t)
+	r := newRig(t, o)
+	p := r.supervisor()
+	spec := r.spec(1, self())
+	spec.Env = role("ticker")
+	server := p.spawn(spec)
+	p.awaitOutput("line 0000010")
+	if _, err := master.WriteString("\x1a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range []int{r.pid(), server.PID, p.pid} {
+		eventually(t, "a stopped process", func() bool { return stateOf(pid) == 'T' })
+	}
+	r.signal(unix.SIGCONT)
+	for _, pid := range []int{r.pid(), server.PID, p.pid} {
+		eventually(t, "a running process", func() bool { return stateOf(pid) != 'T' })
+	}
+	p.await(wire.Suspended)
+	p.await(wire.Resumed)
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+// On one terminal our lines stand between the server's lines, never in one, and
+// do not wait for ever behind a bar.
+func TestOwnLinesStandAlone(t *testing.T) {
+	o, _, screen := person(t)
+	r := newRig(t, o)
+	p := r.supervisor()
+	p.spawn(r.spec(1, "python3", "-u", "-c", `
+import sys,time
+sys.stdout.write("half ")
+time.sleep(0.4)
+sys.stdout.write("line\n")
+for i in range(400):
+    sys.stdout.write("\rbar %3d%%" % (i//4)); time.sleep(0.02)
+time.sleep(1000)
+`))
+	p.awaitOutput("half ")
+	p.send(wire.Message{Type: wire.Print, Text: "sglaunch: first"})
+	p.awaitOutput("line\n")
+	screen.await(t, "half line\r\nsglaunch: first\r\n")
+	p.awaitOutput("bar   2%")
+	began := time.Now()
+	p.send(wire.Message{Type: wire.Print, Text: "sglaunch: second"})
+	screen.await(t, "%\r\nsglaunch: second\r\n\rbar")
+	if d := time.Since(began); d > 7*time.Second {
+		t.Errorf("the line waited for %v", d)
+	}
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+func TestQuiet(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	p.send(wire.Message{Type: wire.Print, Text: "one"})
+	p.send(wire.Message{Type: wire.Quiet, Off: true})
+	p.send(wire.Message{Type: wire.Print, Text: "two"})
+	p.send(wire.Message{Type: wire.Quiet})
+	p.send(wire.Message{Type: wire.Print, Text: "three\nfour\n"})
+	p.finish(0)
+	r.exit(10 * time.Second)
+	same(t, "standard error", r.stderr.bytes(), []byte("one\nthree\nfour\n"))
+}
