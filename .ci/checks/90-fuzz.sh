@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Fuzzes each target for a moment. The seeds run with every go test; this looks
+# a little further.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+seconds=${SGLAUNCH_FUZZ_SECONDS:-5}
+
+git ls-files '*_test.go' | xargs grep -lE '^func Fuzz' | xargs -n 1 dirname | sort -u | while read -r folder; do
+	sed -nE 's/^func (Fuzz[A-Za-z0-9_]+)\(.*/\1/p' "$folder"/*_test.go | while read -r target; do
+		echo "$folder $target"
+		go test "./$folder" -run '^$' -fuzz "^$target\$" -fuzztime "${seconds}s" </dev/null
+	done
+done
