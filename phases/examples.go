@@ -65,3 +65,35 @@ func messages(line []byte) [][]byte {
 		rest = after
 	}
 }
+
+// Meaning says in a few words what a line of this rule means.
+func (r *Rule) Meaning() string {
+	switch {
+	case r.Kind == RuleFault && r.Cause != "":
+		return fmt.Sprintf("%s: %s", r.Severity, r.Cause)
+	case r.Kind == RuleFault:
+		return string(r.Severity)
+	case r.Phase != nil:
+		return r.Phase.String()
+	case r.Activity != "":
+		return r.Activity
+	}
+	return "-"
+}
+
+// Versions are the SGLang releases that print the line: "0.4.1-", "0.5.2-0.5.13",
+// "-" where that is not SGLang's to say.
+func (r *Rule) Versions() string {
+	if r.Since == "" && r.Until == "" {
+		return "-"
+	}
+	return r.Since + "-" + r.Until
+}
+
+// Printer is who prints the line.
+func (r *Rule) Printer() string {
+	if r.From == "" {
+		return "sglang"
+	}
+	return r.From
+}

@@ -36,9 +36,10 @@ type Report struct {
 // Evidence is a line that states something: its number from 1, its rank, and
 // the telling part of its text.
 type Evidence struct {
-	Line int    `json:"line"`
-	Rank string `json:"rank"`
-	Text string `json:"text"`
+	Line int        `json:"line"`
+	Rank string     `json:"rank"`
+	Text string     `json:"text"`
+	Time *Timestamp `json:"time,omitempty"`
 }
 
 // Progress is the last counter that moved.

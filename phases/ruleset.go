@@ -4,12 +4,13 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"sort"
 	"sync"
 
 	"github.com/BurntSushi/toml"
+
+	"sglaunch/internal/trust"
 )
 
 //go:embed rules/*.toml
@@ -52,12 +53,15 @@ var builtin = sync.OnceValue(func() *RuleSet {
 // the embedded files are broken, which a test guards against.
 func BuiltinRules() *RuleSet { return builtin() }
 
+const maxRuleFile = 4 << 20
+
 // LoadRules reads a user's rule file: a list of [[rule]] tables. The error
-// names file, line and rule.
+// names file, line and rule. Run as root, it refuses a file that others may
+// change.
 func LoadRules(path string) (*RuleSet, error) {
-	data, err := os.ReadFile(path)
+	data, err := trust.Read(path, maxRuleFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read rules: %w", err)
+		return nil, fmt.Errorf("cannot read rules from %q: %w", path, err)
 	}
 	rules, err := decodeRules(string(data), path)
 	if err != nil {

@@ -1,6 +1,9 @@
 package phases
 
-import "sort"
+import (
+	"sort"
+	"time"
+)
 
 const (
 	maxEchoes = 50
@@ -163,7 +166,7 @@ func (t *Tracker) echoes(r *Report, root *fault) {
 }
 
 func (f *fault) evidence() *Evidence {
-	return &Evidence{Line: f.line, Rank: f.label, Text: f.text}
+	return &Evidence{Line: f.line, Rank: f.label, Text: f.text, Time: timestamp(parseStamp(f.stamp[:]))}
 }
 
 // holding is what a start that merely stops seems to wait for: the last clue
@@ -202,4 +205,32 @@ func (t *Tracker) summary(n *node) Earlier {
 		e.Cause, e.Root = &cause, best.evidence()
 	}
 	return e
+}
+
+// consequences are causes that usually have another one behind them, in the
+// output of another rank or node.
+var consequences = map[string]bool{
+	"peer_rank_failed": true, "nccl_error": true, "nccl_timeout": true, "nccl_init_hang": true, "unknown": true,
+}
+
+// FirstFailure is the index of the report, among those of the nodes of one
+// launch, whose failure explains the others: the earliest that states a cause
+// of its own, else the earliest. It is -1 where none failed.
+func FirstFailure(nodes []Report) int {
+	first := -1
+	better := func(a, b Report) bool {
+		if own, other := !consequences[*a.Cause], !consequences[*b.Cause]; own != other {
+			return own
+		}
+		if a.Root == nil || b.Root == nil || a.Root.Time == nil || b.Root.Time == nil {
+			return false
+		}
+		return time.Time(*a.Root.Time).Before(time.Time(*b.Root.Time))
+	}
+	for i, r := range nodes {
+		if r.Failed && r.Cause != nil && (first < 0 || better(r, nodes[first])) {
+			first = i
+		}
+	}
+	return first
 }

@@ -289,7 +289,7 @@ func (t *Tracker) skim(msg []byte) bool {
 
 // rankOf finds the rank that a line speaks for.
 func (t *Tracker) rankOf(n *node, h *header) *rankState {
-	if h.stamped {
+	if h.stamped && h.rank != nil {
 		return n.ranks.get(h.rank)
 	}
 	if h.number < 0 {
@@ -297,6 +297,9 @@ func (t *Tracker) rankOf(n *node, h *header) *rankState {
 	}
 	if h.number >= 0 {
 		return n.ranks.numbered(h.number)
+	}
+	if h.stamped {
+		return n.ranks.main
 	}
 	if f := n.open[-1]; f != nil && f.rank != nil {
 		return f.rank

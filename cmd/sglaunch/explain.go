@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"sglaunch/phases"
+)
+
+// explainOptions are the flags of `sglaunch explain`.
+type explainOptions struct {
+	json    bool
+	against string
+	rules   string
+}
+
+func newExplainCommand() *cobra.Command {
+	var o explainOptions
+	c := &cobra.Command{
+		Use:   "explain LOG... | -",
+		Short: "Tell what a saved server output means",
+		Long: `Tell what a saved server output means: the phases and how long each took, the
+ranks and who is behind, and, where it failed, the root cause with its line,
+whether an unchanged relaunch helps and what to change.
+
+LOG is a file, plain or gzip, or - for standard input; several files are the
+nodes of one launch. Prefixes of kubectl, Compose, Ray, journald and Slurm,
+colours and redrawn bars are understood:
+
+  kubectl logs pod | sglaunch explain -
+
+The exit code is 0 whenever the output could be read.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, logs []string) error {
+			rules, err := loadRuleFile(o.rules)
+			if err != nil {
+				return err
+			}
+			if o.against != "" {
+				return explainAgainst(c.OutOrStdout(), logs, rules, o)
+			}
+			return explain(c.OutOrStdout(), logs, rules, o)
+		},
+	}
+	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
+	c.Flags().StringVar(&o.against, "against", "", "the output of a launch that went well: print what it never said")
+	c.Flags().StringVar(&o.rules, "rules", "", "a file of rules that stand before the built-in ones")
+	return c
+}
+
+// nodeReport is the answer for one of several files.
+type nodeReport struct {
+	File string `json:"file"`
+	phases.Report
+}
+
+func explain(w io.Writer, logs []string, rules *phases.RuleSet, o explainOptions) error {
+	nodes := make([]nodeReport, len(logs))
+	for i, path := range logs {
+		report, err := readLog(path, rules)
+		if err != nil {
+			return err
+		}
+		nodes[i] = nodeReport{path, report}
+	}
+	switch {
+	case o.json && len(nodes) == 1:
+		return writeJSON(w, nodes[0].Report)
+	case o.json:
+		return writeJSON(w, struct {
+			Nodes []nodeReport `json:"nodes"`
+			First *string      `json:"first_failure"` // the file whose failure explains the others
+		}{nodes, firstFailure(nodes)})
+	}
+	return writeNodes(w, nodes)
+}
+
+func writeNodes(w io.Writer, nodes []nodeReport) error {
+	if len(nodes) == 1 {
+		return phases.WriteTimeline(w, nodes[0].Report)
+	}
+	if first := firstFailure(nodes); first != nil {
+		fmt.Fprintf(w, "the failure of %s explains the others\n\n", *first)
+	}
+	for i, n := range nodes {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "== %s\n", n.File)
+		if err := phases.WriteTimeline(w, n.Report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstFailure names the file with the failure that explains the others: the
+// earliest that states a cause of its own.
+func firstFailure(nodes []nodeReport) *string {
+	reports := make([]phases.Report, len(nodes))
+	for i, n := range nodes {
+		reports[i] = n.Report
+	}
+	i := phases.FirstFailure(reports)
+	if i < 0 {
+		return nil
+	}
+	return &nodes[i].File
+}
+
+func readLog(path string, rules *phases.RuleSet) (phases.Report, error) {
+	r, err := phases.Open(path)
+	if err != nil {
+		return phases.Report{}, err
+	}
+	report, err := phases.Read(r, rules)
+	return report, errors.Join(err, r.Close())
+}
+
+func explainAgainst(w io.Writer, logs []string, rules *phases.RuleSet, o explainOptions) error {
+	if len(logs) != 1 {
+		return errors.New("accepts one LOG with --against")
+	}
+	good, err := phases.Open(o.against)
+	if err != nil {
+		return err
+	}
+	defer good.Close()
+	bad, err := phases.Open(logs[0])
+	if err != nil {
+		return err
+	}
+	defer bad.Close()
+	diff, err := phases.Compare(bad, good, rules)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return writeJSON(w, diff)
+	}
+	return phases.WriteDifference(w, diff)
+}
+
+// loadRuleFile puts a user's own rules before the built-in ones.
+func loadRuleFile(path string) (*phases.RuleSet, error) {
+	if path == "" {
+		return phases.BuiltinRules(), nil
+	}
+	own, err := phases.LoadRules(path)
+	if err != nil {
+		return nil, err
+	}
+	return phases.BuiltinRules().With(own), nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
