@@ -1,2 +1,86 @@
-// Package shim is the small process that owns the server.
+// Package shim owns the server: a small process that starts it, keeps its
+// output and every process of it, and outlives whatever watches and decides.
+//
+// # Interface
+//
+//	status := shim.Run(shim.Options{Supervisor: argv})
+//
+// Run takes the whole process over (signals, children, descriptors) and returns
+// the exit status of sglaunch. The other half of the interface is the protocol
+// to the supervisor, package wire.
+//
+// # Behaviour
+//
+//  1. The shim makes itself the parent of orphans (child subreaper) and the last
+//     process that the kernel ends when memory runs out, as far as it may. What
+//     is below it already is left alone for good.
+//  2. It starts the supervisor in a process group of its own, with one end of a
+//     socket pair as descriptor 3, and sends it Welcome: the facts that may
+//     never be wrong. A supervisor that dies is started again at once and gets
+//     them anew.
+//  3. On Spawn it starts the server as the raw command would have started: same
+//     folder, environment (and a marker), limits, masks and standard files. The
+//     server gets a session of its own, on a pty that changes no byte, or on
+//     pipes. One attempt lives at a time; a second Spawn is refused until the
+//     tree of the first is known to be gone.
+//  4. Output goes into a spool: the last 4 MiB in memory, all of it in the raw
+//     log. Standard output and the supervisor read the spool at their own pace,
+//     from the log where they have fallen behind. Neither a blocked terminal, a
+//     full or hanging disk nor a dead supervisor holds the server up (a slow
+//     disk may, for half a second). Bytes that nobody could hold are counted and
+//     told, never passed over in silence.
+//  5. Every descendant is seen, recorded by pid and start time and told to the
+//     supervisor: 100 ms after a change at first, every 2 s in service.
+//  6. On Kill it ends everything of the attempt with SIGKILL until two looks find
+//     nobody, or says who would not go and why. Nothing that belongs to the
+//     supervisor or was there before is touched.
+//  7. The output is drained: complete, or cut after Spec.Drain where somebody
+//     outside the tree holds the terminal.
+//  8. On Finish it makes sure that nothing of the attempt lives, waits until
+//     everything is written and returns the status. A reader that takes nothing
+//     for half a minute is not waited for any longer.
+//  9. A stretch of output that a supervisor died of is named to the next one
+//     (Suspect), which goes through it line by line; the line that kills again
+//     is skipped (Skip).
+//  10. A supervisor that dies five times within 30 s without getting on is given
+//     up. While a server lives it is kept, without decisions ("blind"), and when
+//     it has ended one last supervisor may tidy up. With no server alive the
+//     launch ends with status 10, or 12 if a patch is still applied.
+//
+// # Signals
+//
+//   - SIGINT, SIGTERM: told to the supervisor. The third one kills the tree at
+//     once, whatever the supervisor does. A blind shim acts on the first:
+//     SIGTERM to the server, a grace, SIGKILL; the second skips the grace.
+//   - SIGHUP: told to the supervisor.
+//   - SIGUSR1, SIGUSR2, SIGQUIT: to the server. SIGQUIT too, since a scheduler
+//     that lost its parent is our child, and SGLang's children send SIGQUIT to
+//     their parent when they fail.
+//   - SIGWINCH: the pty takes the size of our terminal, which tells the server.
+//   - SIGTSTP: server, supervisor and shim stop, as Ctrl-Z expects; SIGCONT
+//     continues them.
+//   - What was ignored when the shim was started stays ignored.
+//   - SIGKILL of the shim: the kernel ends the server's first process with it,
+//     the pty hangs up, and the supervisor, which sees the socket close, ends
+//     the rest with the records and package proc.
+//
+// # Files
+//
+//   - Spec.Log: the raw output, secrets included, 0600. An offset of the output
+//     is the offset in the file; what the disk missed is a hole.
+//   - Spec.Errors: with pipes, standard error once more by itself.
+//   - Spec.Records: the processes seen, one JSON line each (proc.Record), 0600.
+//   - NOTIFY_SOCKET, WATCHDOG_USEC: systemd is told what the supervisor says in
+//     Notify, and the watchdog is petted as long as the loop gets its turn.
+//
+// # What not to do
+//
+//   - Do not call Run twice or beside other code that starts or waits for
+//     processes: every child is reaped here.
+//   - Do not write to standard output or standard error of the process: the
+//     outlets are the only writers, or lines would tear.
+//   - Do not let anything slow into the loop: no disk, no /proc of a process
+//     that may hang, no terminal. Each has a goroutine of its own.
+//   - Do not import phases, patch, config or gpu: this is the part that must not
+//     fail (a test forbids it).
 package shim
