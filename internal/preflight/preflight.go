@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"time"
 
 	"sglaunch/internal/gpu"
@@ -16,14 +17,14 @@ const (
 	Fail Status = "fail"
 )
 
-// Check is what one look found.
+// Check is what one look found. A name may occur several times.
 type Check struct {
 	Name   string        `json:"name"`
 	Status Status        `json:"status"`
 	Found  string        `json:"found"`            // one sentence
 	Advice string        `json:"advice,omitempty"` // what to do; "" where nothing is to be done
 	Cause  string        `json:"cause,omitempty"`  // of the catalogue, where the check fails
-	Took   time.Duration `json:"took"`
+	Took   time.Duration `json:"took_ns"`
 }
 
 // Input is all that the checks may look at.
@@ -48,4 +49,33 @@ func Failed(checks []Check) []Check {
 		}
 	}
 	return failed
+}
+
+// fine, warn and fail make the results of a check; Run adds its name.
+
+func fine(format string, args ...any) Check {
+	return Check{Status: OK, Found: fmt.Sprintf(format, args...)}
+}
+
+func warn(advice, format string, args ...any) Check {
+	return Check{Status: Warn, Found: fmt.Sprintf(format, args...), Advice: advice}
+}
+
+func fail(cause, advice, format string, args ...any) Check {
+	return Check{Status: Fail, Cause: cause, Found: fmt.Sprintf(format, args...), Advice: advice}
+}
+
+// size writes bytes for people.
+func size(bytes uint64) string {
+	const unit = 1024
+	value, steps := float64(bytes), 0
+	for value >= unit && steps < 4 {
+		value /= unit
+		steps++
+	}
+	name := []string{"B", "KiB", "MiB", "GiB", "TiB"}[steps]
+	if steps == 0 || value >= 100 {
+		return fmt.Sprintf("%.0f %s", value, name)
+	}
+	return fmt.Sprintf("%.1f %s", value, name)
 }
