@@ -94,7 +94,11 @@ func (m *Machine) tick() {
 // and not seen answered is asked for again; every effect bears that.
 func (m *Machine) resumed(b Resumed) {
 	m.say("supervisor_restarted", fmt.Sprintf("supervisor is back (restart %d)", b.Restarts), "restarts", b.Restarts)
-	if b.Attempt > m.attempt || m.state == StateIdle && b.Attempt > 0 {
+	switch {
+	case m.state == StateEnded:
+		m.do(Finish{Code: m.code})
+		return
+	case b.Attempt > m.attempt:
 		m.adopt(b)
 		return
 	}
@@ -119,8 +123,6 @@ func (m *Machine) resumed(b Resumed) {
 		m.do(AwaitRelease{Limit: m.opt.Stop.Release})
 	case StateReverting:
 		m.do(RevertPatch{})
-	case StateEnded:
-		m.do(Finish{Code: m.code})
 	}
 	if known && b.Exited != nil {
 		m.exited(*b.Exited)

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"sglaunch/internal/preflight"
+	"sglaunch/supervisor"
+)
+
+func newCheckCommand() *cobra.Command {
+	var flags launchFlags
+	c := &cobra.Command{
+		Use:   "check [-c launch.toml] [flags] [-- command ...]",
+		Short: "Look at what a launch would need, and start nothing",
+		Long: `Show the effective configuration and run the checks that a launch begins with.
+Nothing is started, written or patched. The exit code is 0 where nothing is
+certain to fail, else 11.`,
+		Args: argsAfterDash,
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, err := flags.load(args)
+			if err != nil {
+				return err
+			}
+			setup, _, err := launchOf(cfg, true)
+			if err != nil {
+				return err
+			}
+			if !flags.quiet {
+				fmt.Fprintln(c.OutOrStdout(), cfg.Effective())
+			}
+			checks := supervisor.Check(c.Context(), setup)
+			printChecks(c.OutOrStdout(), checks)
+			if len(preflight.Failed(checks)) > 0 {
+				return quietExit(exitNever)
+			}
+			return nil
+		},
+	}
+	flags.register(c)
+	return c
+}
+
+func printChecks(w io.Writer, checks []preflight.Check) {
+	for _, c := range checks {
+		fmt.Fprintf(w, "%-4s  %-18s %s\n", c.Status, c.Name, c.Found)
+		if c.Advice != "" {
+			fmt.Fprintf(w, "%-4s  %-18s -> %s\n", "", "", c.Advice)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"sglaunch/internal/rehearsal"
+)
+
+// The test binary is sglaunch, and the tools that the scripts need.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"sglaunch": main,
+		"standin":  standin,
+	})
+}
+
+// shared is built once for all scripts: compiling the stand-in NVML library is
+// the same for each.
+var shared = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "sglaunch-nvml-")
+	if err != nil {
+		return "", err
+	}
+	return rehearsal.BuildNVML(dir)
+})
+
+func TestScripts(t *testing.T) {
+	lib, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(lib) })
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			state := filepath.Join(e.WorkDir, "state")
+			e.Setenv("SGLAUNCH_STATE", state)
+			e.Setenv("STANDIN_NVML", lib)
+			if path := os.Getenv("SGLAUNCH_CORPUS"); path != "" {
+				e.Setenv("SGLAUNCH_CORPUS", path)
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"waitfor":  waitFor,
+			"freeport": freePortCommand,
+			"alive":    aliveCommand,
+			"signal":   signalCommand,
+		},
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}
+
+// standin is `standin build DIR SCENARIO[,SCENARIO] [once] [speed=N] [gpus=N]
+// [version=V]`: it makes a stage and prints the environment that a launch on
+// it needs, for `env` files of the scripts.
+func standin() {
+	if err := buildStandin(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "standin:", err)
+		os.Exit(1)
+	}
+}
+
+func buildStandin(args []string) error {
+	if len(args) < 3 || args[0] != "build" {
+		return fmt.Errorf("usage: standin build DIR SCENARIO [once] [speed=N] [gpus=N] [version=V]")
+	}
+	o := rehearsal.Options{GPUs: 4, Speed: 60, Shards: 20}
+	once := false
+	for _, a := range args[3:] {
+		key, value, _ := strings.Cut(a, "=")
+		n, _ := strconv.Atoi(value)
+		switch key {
+		case "once":
+			once = true
+		case "speed":
+			o.Speed = float64(n)
+		case "gpus":
+			o.GPUs = n
+		case "version":
+			o.Version = value
+		default:
+			return fmt.Errorf("unknown word %q", a)
+		}
+	}
+	var scenarios []rehearsal.Scenario
+	for _, name := range strings.Split(args[2], ",") {
+		s, err := rehearsal.Find(name)
+		if err != nil {
+			return err
+		}
+		if s.Version != "" {
+			o.Version = s.Version
+		}
+		if once {
+			s = s.Once()
+		}
+		scenarios = append(scenarios, s)
+	}
+	stage, err := rehearsal.Build(args[1], o)
+	if err != nil {
+		return err
+	}
+	for _, kv := range stage.Env(scenarios...) {
+		fmt.Println(kv)
+	}
+	fmt.Println("LD_LIBRARY_PATH=" + os.Getenv("STANDIN_NVML"))
+	return nil
+}

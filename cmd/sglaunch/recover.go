@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sglaunch/internal/statedir"
+	"sglaunch/supervisor"
+)
+
+func newRecoverCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "recover",
+		Short: "End and undo what launches left behind whose sglaunch has died",
+		Long: `End every process of launches whose sglaunch was killed, and restore the files
+that they had patched. Launches that live are left alone, so it is safe at any
+time: from ExecStartPre= and ExecStopPost= of a unit, from cron, by hand. The
+exit code is 0 where nothing is left, 12 where a file could not be restored, 13
+where a process would not go.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := statedir.Open()
+			if err != nil {
+				return err
+			}
+			healed, err := supervisor.Recover(c.Context(), dir)
+			if asJSON {
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(healed); err != nil {
+					return err
+				}
+			} else {
+				printHealed(c.OutOrStdout(), healed)
+			}
+			if err != nil {
+				return &exitError{exitPatch, err, ""}
+			}
+			return unhealed(healed)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "for scripts")
+	return c
+}
+
+func printHealed(w io.Writer, healed []supervisor.Healed) {
+	if len(healed) == 0 {
+		fmt.Fprintln(w, "nothing to recover")
+	}
+	for _, h := range healed {
+		fmt.Fprintf(w, "%s: %d processes ended", h.Launch, h.Killed)
+		if len(h.Restored) > 0 {
+			fmt.Fprintf(w, ", restored %s", strings.Join(h.Restored, ", "))
+		}
+		if len(h.Drifted) > 0 {
+			fmt.Fprintf(w, ", changed by somebody and left alone %s", strings.Join(h.Drifted, ", "))
+		}
+		for _, p := range h.Left {
+			fmt.Fprintf(w, "; process %d (%s) would not go", p.PID, p.Comm)
+		}
+		if h.Err != "" {
+			fmt.Fprintf(w, "; %s", h.Err)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// unhealed turns what is left into an exit code.
+func unhealed(healed []supervisor.Healed) error {
+	code := exitOK
+	for _, h := range healed {
+		switch {
+		case len(h.Left) > 0:
+			code = exitHeld
+		case len(h.Drifted) > 0 && code == exitOK:
+			code = exitPatch
+		}
+	}
+	if code != exitOK {
+		return quietExit(code)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sglaunch/internal/rehearsal"
+)
+
+const foundingScenario = "autotune-crash"
+
+func newRehearseCommand() *cobra.Command {
+	var r rehearsalRun
+	c := &cobra.Command{
+		Use:   "rehearse [SCENARIO]",
+		Short: "Run the main job on a stand-in SGLang, without a GPU",
+		Long:  rehearseLong(),
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r.scenario = foundingScenario
+			if len(args) == 1 {
+				r.scenario = args[0]
+			}
+			r.out = c.OutOrStdout()
+			return r.run(c.Context())
+		},
+	}
+	c.Flags().IntVar(&r.ranks, "tp", 4, "tensor-parallel ranks")
+	c.Flags().Float64Var(&r.speed, "speed", rehearsal.DefaultSpeed, "how many times faster than the real thing time runs")
+	c.Flags().BoolVar(&r.output, "output", false, "show the server's own output too")
+	c.Flags().StringVar(&r.keep, "keep", "", "make everything in this new folder and keep it")
+	return c
+}
+
+func rehearseLong() string {
+	var b strings.Builder
+	b.WriteString(`Play a launch on a stand-in: a real Python package that behaves as SGLang does,
+run by this machine's python3, with a stand-in NVML library where a C compiler
+is at hand. Nothing outside a temporary folder is touched. Without a scenario it
+tells the founding story: a patched launch crashes in autotune, everything is
+ended, the patch is undone, and the relaunch without it gets ready.
+
+Scenarios:
+`)
+	for _, s := range rehearsal.Scenarios() {
+		fmt.Fprintf(&b, "  %-18s %s\n", s.Name, s.About)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// rehearsalRun is one call of rehearse.
+type rehearsalRun struct {
+	scenario string
+	ranks    int
+	speed    float64
+	output   bool
+	keep     string
+	out      io.Writer
+
+	dir   string
+	stage *rehearsal.Stage
+}
+
+func (r *rehearsalRun) run(ctx context.Context) error {
+	scenario, err := rehearsal.Find(r.scenario)
+	if err != nil {
+		return &exitError{exitUsage, err, "sglaunch rehearse --help tells what each shows"}
+	}
+	if err := r.makeDir(); err != nil {
+		return err
+	}
+	if r.keep == "" {
+		defer os.RemoveAll(r.dir)
+	}
+	if err := r.build(scenario); err != nil {
+		return err
+	}
+	before, err := r.digest()
+	if err != nil {
+		return err
+	}
+	code, err := r.launch(ctx, scenario)
+	if err != nil {
+		return err
+	}
+	return r.verify(before, code)
+}
+
+func (r *rehearsalRun) makeDir() (err error) {
+	if r.keep != "" {
+		r.dir, err = filepath.Abs(r.keep)
+		if err == nil {
+			err = os.Mkdir(r.dir, 0o700)
+		}
+	} else {
+		r.dir, err = os.MkdirTemp("", "sglaunch-rehearsal-")
+	}
+	if err != nil {
+		return fmt.Errorf("cannot make a folder for the rehearsal: %w", err)
+	}
+	return nil
+}
+
+// build makes the stage; without a C compiler the GPUs are left out, and said so.
+func (r *rehearsalRun) build(s rehearsal.Scenario) error {
+	o := rehearsal.Options{Version: s.Version, Speed: r.speed, GPUs: max(r.ranks, 1), NVML: true}
+	stage, err := rehearsal.Build(filepath.Join(r.dir, "stage"), o)
+	if errors.Is(err, rehearsal.ErrNoCompiler) {
+		r.say("no C compiler here: the rehearsal goes without GPUs")
+		o.NVML = false
+		stage, err = rehearsal.Build(filepath.Join(r.dir, "stage-without-gpus"), o)
+	}
+	r.stage = stage
+	return err
+}
+
+func (r *rehearsalRun) say(format string, args ...any) {
+	fmt.Fprintf(r.out, "rehearsal: "+format+"\n", args...)
+}
+
+// launch runs sglaunch itself on the stage, as a person would, and stops it
+// once it is ready.
+func (r *rehearsalRun) launch(ctx context.Context, s rehearsal.Scenario) (code int, err error) {
+	port, err := freePort()
+	if err != nil {
+		return 0, err
+	}
+	toml := filepath.Join(r.dir, "launch.toml")
+	if err := os.WriteFile(toml, []byte(r.launchTOML(port)), 0o600); err != nil {
+		return 0, fmt.Errorf("cannot write launch.toml: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, fmt.Errorf("cannot find this program: %w", err)
+	}
+	r.say("scenario %q with %d ranks, time runs %g times as fast", s.Name, r.ranks, r.speed)
+	r.say("sglaunch run -c launch.toml -- %s", strings.Join(r.command(port), " "))
+	cmd := exec.CommandContext(ctx, self, append([]string{"run", "-c", toml, "--"}, r.command(port)...)...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), r.stage.Env(s)...)
+	cmd.Env = append(cmd.Env, "SGLAUNCH_STATE="+filepath.Join(r.dir, "state"))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if r.output {
+		cmd.Stdout = r.out
+	}
+	lines, err := cmd.StderrPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("cannot start sglaunch: %w", err)
+	}
+	r.follow(lines, cmd.Process)
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// follow shows sglaunch's lines and stops the launch once it is ready.
+func (r *rehearsalRun) follow(lines io.Reader, launch *os.Process) {
+	begun, stopped := time.Now(), false
+	in := bufio.NewScanner(lines)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		fmt.Fprintf(r.out, "%6.1fs  %s\n", time.Since(begun).Seconds(), in.Text())
+		if !stopped && strings.Contains(in.Text(), "sglaunch: ready after") && !r.failsLater() {
+			stopped = true
+			r.say("it serves; the story ends with an orderly stop (SIGTERM)")
+			_ = launch.Signal(syscall.SIGTERM)
+		}
+	}
+}
+
+// failsLater: scenarios whose point comes after ready are not stopped then.
+func (r *rehearsalRun) failsLater() bool {
+	switch r.scenario {
+	case "death-after-ready", "zombie", "oom-serving", "foreign-drain":
+		return true
+	}
+	return false
+}
+
+func (r *rehearsalRun) command(port int) []string {
+	return r.stage.Command(r.stage.Args(r.ranks, port)...)
+}
+
+// launchTOML is the configuration that a person would write for this, with
+// limits that fit the compressed time.
+func (r *rehearsalRun) launchTOML(port int) string {
+	short := func(d time.Duration) string { return max(d/time.Duration(max(r.speed, 1)), time.Second).String() }
+	var limits strings.Builder
+	for _, l := range []struct{ phase, quiet string }{
+		{"loading_weights", short(2 * time.Minute)}, {"graph_capture", short(2 * time.Minute)},
+	} {
+		fmt.Fprintf(&limits, "%s = { quiet = %q }, ", l.phase, l.quiet)
+	}
+	return fmt.Sprintf(`[server]
+name = "rehearsal"
+
+[[patch]]
+use = "flashinfer-cutlass-autotune"
+
+[phases]
+limits = { %s }
+
+[relaunch]
+attempts = 3
+backoff = { initial = "1s", max = "2s" }
+
+[stop]
+drain = "10s"
+grace = "3s"
+release = "20s"
+`, strings.TrimSuffix(limits.String(), ", "))
+}
+
+// freePort asks the kernel for a port that nobody uses right now.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("cannot find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

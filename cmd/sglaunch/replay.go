@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"sglaunch/supervisor"
+)
+
+func newReplayCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "replay JOURNAL",
+		Short: "Show each decision of a launch again, by today's code",
+		Long: `Give every event of a launch's journal.jsonl to a fresh state machine and show
+what it decides. The exit code is 1 where today's code decides otherwise than
+the code that wrote the journal.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("cannot replay: %w", err)
+			}
+			defer f.Close()
+			out := json.NewEncoder(c.OutOrStdout())
+			differences, torn, err := supervisor.Replay(f, func(e supervisor.Entry, s supervisor.State) {
+				if asJSON {
+					_ = out.Encode(e)
+					return
+				}
+				fmt.Fprint(c.OutOrStdout(), supervisor.DescribeEntry(e, s))
+			})
+			if err != nil {
+				return err
+			}
+			if torn > 0 {
+				fmt.Fprintf(c.ErrOrStderr(), "sglaunch: %d lines were torn by a sudden death and left out\n", torn)
+			}
+			for _, d := range differences {
+				fmt.Fprintf(c.ErrOrStderr(), "sglaunch: %s\n", d)
+			}
+			if len(differences) > 0 {
+				return quietExit(1)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a step")
+	return c
+}

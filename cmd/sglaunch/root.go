@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"sglaunch/internal/config"
+)
+
+// Exit codes: an interface to service managers and schedulers, see README.
+const (
+	exitOK      = 0
+	exitLater   = 10 // gave up; trying later may help
+	exitNever   = 11 // no relaunch can help; do not requeue
+	exitPatch   = 12 // a patch was not applied, not proven or not reverted
+	exitHeld    = 13 // processes or GPU memory would not go, or hardware needs a person
+	exitRunning = 14 // already running
+	exitUsage   = 64
+	exitConfig  = 78
+)
+
+// exitError carries an exit code, and a hint that is printed on a line of its own.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// quietExit ends with a code and prints nothing more.
+type quietExit int
+
+func (q quietExit) Error() string { return fmt.Sprintf("exit status %d", int(q)) }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sglaunch",
+		Short: "Launch SGLang and keep it served",
+		Long: `sglaunch starts an SGLang server in place of the raw command. It knows the
+phase, the ranks and the progress, tells slow from stuck, names the root cause
+of a failure, ends everything that belongs to it, undoes source patches, and
+tries again in a way that has a chance.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(
+		newRunCommand(), newCheckCommand(), newRecoverCommand(), newReplayCommand(),
+		newVersionCommand(), newRehearseCommand(),
+		newSupervisorCommand(), newSamplerCommand(),
+	)
+	root.AddCommand(roomCommands()...)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &exitError{exitUsage, err, fmt.Sprintf("%s --help lists the flags", c.CommandPath())}
+	})
+	return root
+}
+
+// execute runs one command line and returns the exit code.
+func execute(args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	if err == nil {
+		return exitOK
+	}
+	var quiet quietExit
+	if errors.As(err, &quiet) {
+		return int(quiet)
+	}
+	printError(stderr, err)
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case isConfigError(err):
+		return exitConfig
+	case isUsageError(err):
+		return exitUsage
+	}
+	return 1
+}
+
+func printError(w io.Writer, err error) {
+	var list config.Errors
+	if errors.As(err, &list) {
+		for _, e := range list {
+			fmt.Fprintf(w, "sglaunch: %v\n", e)
+			if e.Hint != "" {
+				fmt.Fprintf(w, "sglaunch: hint: %s\n", e.Hint)
+			}
+		}
+		return
+	}
+	fmt.Fprintf(w, "sglaunch: %v\n", err)
+	var exit *exitError
+	if errors.As(err, &exit) && exit.hint != "" {
+		fmt.Fprintf(w, "sglaunch: hint: %s\n", exit.hint)
+	}
+}
+
+func isConfigError(err error) bool {
+	var list config.Errors
+	return errors.As(err, &list)
+}
+
+// isUsageError knows cobra's own complaints, which have no type.
+func isUsageError(err error) bool {
+	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "unknown flag", "unknown shorthand"} {
+		if len(err.Error()) >= len(prefix) && err.Error()[:len(prefix)] == prefix {
+			return true
+		}
+	}
+	return false
+}

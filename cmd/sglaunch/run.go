@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sglaunch/internal/config"
+	"sglaunch/internal/shim"
+)
+
+// launchFlags are the flags that say what a launch is; run, check and the
+// supervisor read the same.
+type launchFlags struct {
+	file  string
+	quiet bool
+	set   *pflag.FlagSet
+}
+
+func (f *launchFlags) register(c *cobra.Command) {
+	c.Flags().StringVarP(&f.file, "config", "c", "", "launch.toml")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no lines of sglaunch's own on standard error")
+	config.Flags(c.Flags())
+	f.set = c.Flags()
+}
+
+// load reads the configuration that flags, file and command make together.
+func (f *launchFlags) load(command []string) (config.Config, error) {
+	return config.Load(config.Options{Path: f.file, Command: command, Sets: config.SetsFrom(f.set)})
+}
+
+const runLong = `Start the server and keep it served. Everything after -- is the command that
+you would type without sglaunch; its output passes through byte for byte.
+
+  sglaunch run -- python -m sglang.launch_server --model-path /models/m --tp 8
+  sglaunch run -c launch.toml
+
+Ctrl-C or SIGTERM stops the server and lets it drain; a second one does not
+wait for the drain; a third kills at once.`
+
+func newRunCommand() *cobra.Command {
+	var flags launchFlags
+	c := &cobra.Command{
+		Use:   "run [-c launch.toml] [flags] [-- command ...]",
+		Short: "Start the server and keep it served",
+		Long:  runLong,
+		Args:  argsAfterDash,
+		RunE: func(c *cobra.Command, args []string) error {
+			if flags.file == "" && len(args) == 0 && !flags.set.Changed("server.command") {
+				return &exitError{exitUsage, errors.New("cannot run: no command is given"),
+					"sglaunch run -- python -m sglang.launch_server --model-path ... or sglaunch run -c launch.toml"}
+			}
+			// Errors of the configuration are told here, before anything
+			// starts; the supervisor reads it again for itself.
+			if _, err := flags.load(args); err != nil {
+				return err
+			}
+			return runShim(os.Args[1:])
+		},
+	}
+	flags.register(c)
+	return c
+}
+
+// argsAfterDash accepts words only after --, so that a flag of the server is
+// never taken for one of ours.
+func argsAfterDash(c *cobra.Command, args []string) error {
+	if c.ArgsLenAtDash() > 0 || c.ArgsLenAtDash() < 0 && len(args) > 0 {
+		return &exitError{exitUsage, fmt.Errorf("cannot use %q: the command goes after --", args[0]),
+			"sglaunch run -- python -m sglang.launch_server ..."}
+	}
+	return nil
+}
+
+// runShim becomes the shim; its supervisor gets the same words.
+func runShim(args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find this program: %w", err)
+	}
+	at := slices.Index(args, "run")
+	if at < 0 {
+		return fmt.Errorf("internal error: no run in %q", args)
+	}
+	supervisor := append([]string{self}, args[:at]...)
+	supervisor = append(append(supervisor, supervisorCommand), args[at+1:]...)
+	if code := shim.Run(shim.Options{Supervisor: supervisor}); code != exitOK {
+		return quietExit(code)
+	}
+	return nil
+}

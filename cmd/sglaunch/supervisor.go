@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/config"
+	"sglaunch/internal/gpu"
+	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
+	"sglaunch/phases"
+	"sglaunch/supervisor"
+)
+
+// The two processes that the shim and the supervisor start for themselves.
+const (
+	supervisorCommand = "__supervisor"
+	samplerCommand    = "__gpu-sampler"
+)
+
+func newSupervisorCommand() *cobra.Command {
+	var flags launchFlags
+	c := &cobra.Command{
+		Use: supervisorCommand, Hidden: true, Args: argsAfterDash,
+		RunE: func(c *cobra.Command, args []string) error {
+			conn, err := shimConn()
+			if err != nil {
+				return err
+			}
+			cfg, err := flags.load(args)
+			if err != nil {
+				return refuse(conn, exitConfig, err)
+			}
+			setup, options, err := launchOf(cfg, flags.quiet)
+			if err != nil {
+				return refuse(conn, exitConfig, err)
+			}
+			err = supervisor.Serve(conn, setup, options)
+			if errors.Is(err, supervisor.ErrAlreadyRunning) {
+				return refuse(conn, exitRunning, err)
+			}
+			return err
+		},
+	}
+	flags.register(c)
+	return c
+}
+
+// shimConn takes the descriptor that the shim left for us.
+func shimConn() (*wire.Conn, error) {
+	f := os.NewFile(wire.FD, "shim")
+	if f == nil {
+		return nil, errors.New("cannot be called by hand: sglaunch run starts it")
+	}
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be called by hand: sglaunch run starts it (%w)", err)
+	}
+	unix.CloseOnExec(wire.FD)
+	_ = f.Close()
+	return wire.NewConn(conn), nil
+}
+
+// refuse ends the launch before it began. The shim introduces itself first;
+// nothing that it says changes the answer.
+func refuse(conn *wire.Conn, code int, err error) error {
+	if _, _, receiveErr := conn.Receive(); receiveErr != nil {
+		return receiveErr
+	}
+	if sendErr := conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()}); sendErr != nil {
+		return sendErr
+	}
+	return conn.Send(wire.Message{Type: wire.Finish, Code: code})
+}
+
+func newSamplerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: samplerCommand, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			return gpu.ServeSampler(c.Context(), os.Stdin, os.Stdout)
+		},
+	}
+}
+
+// launchOf turns a configuration into what the supervisor runs.
+func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return supervisor.Setup{}, supervisor.Options{}, fmt.Errorf("cannot find this program: %w", err)
+	}
+	state, err := statedir.Open()
+	if err != nil {
+		return supervisor.Setup{}, supervisor.Options{}, err
+	}
+	if c.Log.Directory != "" {
+		if state.State, err = filepath.Abs(c.Log.Directory); err != nil {
+			return supervisor.Setup{}, supervisor.Options{}, err
+		}
+	}
+	env, err := c.Server.Environ(os.Environ())
+	if err != nil {
+		return supervisor.Setup{}, supervisor.Options{}, err
+	}
+	rules, err := rulesOf(c)
+	if err != nil {
+		return supervisor.Setup{}, supervisor.Options{}, err
+	}
+	dir := c.Server.Directory
+	if dir == "" {
+		if dir, err = os.Getwd(); err != nil {
+			return supervisor.Setup{}, supervisor.Options{}, fmt.Errorf("cannot find the working directory: %w", err)
+		}
+	}
+	setup := supervisor.Setup{
+		Name: c.Server.Name, Argv: c.Server.Command, Dir: dir, Env: env,
+		Stdio: c.Server.Stdio, Stdin: c.Server.Stdin, Python: c.Server.Python,
+		URL: c.Ready.URL, Quiet: quiet, Patches: c.Patches, Rules: rules,
+		Devices: c.GPU.Devices.UUIDs, Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
+		State: state, Sampler: []string{self, samplerCommand},
+	}
+	return setup, optionsOf(c), nil
+}
+
+func rulesOf(c config.Config) (*phases.RuleSet, error) {
+	rules := phases.BuiltinRules()
+	if filepath.IsAbs(c.Phases.Rules) {
+		return phases.LoadRules(c.Phases.Rules)
+	}
+	return rules, nil
+}
+
+func optionsOf(c config.Config) supervisor.Options {
+	o := supervisor.DefaultOptions()
+	r := c.Relaunch
+	o.Act, o.Policy = r.Act, r.Policy
+	o.Attempts, o.Window, o.SameCause, o.NoProgress = r.Attempts, r.Window, r.SameCause, r.NoProgress
+	o.Backoff = supervisor.Backoff{Initial: r.Backoff.Initial, Factor: r.Backoff.Factor, Max: r.Backoff.Max, Jitter: r.Backoff.Jitter}
+	o.HealthyAfter, o.OnForeignStop, o.ReadyTimeout = r.HealthyAfter, r.OnForeignStop, c.Ready.Timeout
+	for phase, limit := range c.Phases.Limits {
+		o.Limits[phase] = supervisor.Limit{
+			Quiet:   orElse(limit.Quiet, o.Limits[phase].Quiet),
+			Timeout: orElse(limit.Timeout, o.Limits[phase].Timeout),
+		}
+	}
+	o.Stop = supervisor.Stop{
+		Signal: signalNumber(c.Stop.Signal), Drain: c.Stop.Drain, Grace: c.Stop.Grace, Release: c.Stop.Release,
+	}
+	return o
+}
+
+func orElse(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+// signalNumber knows every name that the configuration accepts.
+func signalNumber(name string) int {
+	if n := unix.SignalNum(name); n != 0 {
+		return int(n)
+	}
+	return int(syscall.SIGTERM)
+}

@@ -1,0 +1,89 @@
+package supervisor
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"sglaunch/internal/gpu"
+	"sglaunch/internal/preflight"
+)
+
+// snapshotLimit bounds the question to the driver before a spawn; a driver
+// that hangs then refuses nothing.
+const snapshotLimit = 10 * time.Second
+
+// preflight looks at what the attempt will need. What is certain to fail is
+// refused; all else is told.
+func (h *Hands) preflight(ctx context.Context) Body {
+	checks := preflight.Run(ctx, h.preflightInput(ctx))
+	for _, c := range checks {
+		if c.Status == preflight.Warn {
+			h.note("preflight", "warning: "+c.Found+advice(c))
+		}
+	}
+	failed := preflight.Failed(checks)
+	if len(failed) == 0 {
+		return Preflighted{}
+	}
+	var texts []string
+	for _, c := range failed {
+		texts = append(texts, c.Found+advice(c))
+	}
+	return Preflighted{Refused: strings.Join(texts, "; "), Cause: failed[0].Cause}
+}
+
+func (h *Hands) preflightInput(ctx context.Context) preflight.Input {
+	in := preflight.Input{Argv: h.Argv, Env: h.Env, Dir: h.Dir, StateDir: h.State.State, Devices: h.Devices}
+	if h.Sampler == nil {
+		return in
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotLimit)
+	defer cancel()
+	sample, err := h.gpus.Snapshot(ctx)
+	if err != nil {
+		return in
+	}
+	picked := h.pick(sample)
+	h.mu.Lock()
+	h.baseline, h.newest = picked, sample
+	h.mu.Unlock()
+	in.GPUs = &sample
+	return in
+}
+
+// pick chooses the GPUs of this launch.
+func (h *Hands) pick(sample gpu.Sample) []gpu.GPU {
+	if len(h.Devices) == 0 {
+		picked, _ := gpu.Devices(h.Argv, h.Env, h.Dir, sample.GPUs)
+		return picked
+	}
+	var picked []gpu.GPU
+	for _, uuid := range h.Devices {
+		if g, ok := sample.Find(uuid); ok {
+			picked = append(picked, g)
+		}
+	}
+	return picked
+}
+
+func advice(c preflight.Check) string {
+	if c.Advice == "" {
+		return ""
+	}
+	return " (" + c.Advice + ")"
+}
+
+// Check runs the checks of a launch and starts nothing: `sglaunch check`.
+func Check(ctx context.Context, s Setup) []preflight.Check {
+	h := &Hands{Setup: s, ctx: ctx, gpus: gpu.Absent("not looked at")}
+	if s.Sampler != nil {
+		h.gpus = gpu.Start(gpu.Options{Argv: s.Sampler})
+		defer h.gpus.Close()
+		go func() {
+			for range h.gpus.Events() { // the answer to Snapshot is what counts here
+			}
+		}()
+	}
+	return preflight.Run(ctx, h.preflightInput(ctx))
+}

@@ -1,0 +1,49 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// DescribeEntry shows a step as a few lines for a person.
+func DescribeEntry(e Entry, after State) string {
+	var b strings.Builder
+	kind, body, err := bodies.encode(e.Event.Body)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	fmt.Fprintf(&b, "%s  %-14s %s -> %s\n", e.Event.At.Format("15:04:05.000"), kind, clip(body), after)
+	for _, effect := range e.Effects {
+		name, content, err := acts.encode(effect.Body)
+		if err != nil {
+			continue
+		}
+		if r, ok := effect.Body.(Report); ok {
+			if r.Text != "" {
+				fmt.Fprintf(&b, "              says: %s\n", r.Text)
+			}
+			continue
+		}
+		fmt.Fprintf(&b, "              does: %s %s\n", name, clip(content))
+	}
+	return b.String()
+}
+
+func (d Difference) String() string {
+	at := d.Event.At.Format("15:04:05.000")
+	if d.Condition != "" {
+		return fmt.Sprintf("event %d at %s: %s", d.Event.Seq, at, d.Condition)
+	}
+	was, _ := json.Marshal(d.Was)
+	now, _ := json.Marshal(d.Now)
+	return fmt.Sprintf("event %d at %s was decided otherwise: then %s, now %s", d.Event.Seq, at, clip(was), clip(now))
+}
+
+func clip(text []byte) string {
+	const most = 200
+	if len(text) <= most {
+		return string(text)
+	}
+	return string(text[:most]) + "..."
+}

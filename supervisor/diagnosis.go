@@ -1,0 +1,45 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"sglaunch/phases"
+)
+
+// diagnose puts what a tracker knows into the machine's terms.
+func diagnose(t *phases.Tracker) Diagnosis {
+	if t == nil {
+		return Diagnosis{}
+	}
+	r := t.Report()
+	d := Diagnosis{
+		SGLang: t.IsSGLang(), Failed: r.Failed, Drain: r.Drained,
+		Confidence: r.Confidence, Phase: r.Phase.String(),
+	}
+	if r.Cause != nil {
+		d.Cause = *r.Cause
+	}
+	if r.Root != nil {
+		d.Rank, d.Line, d.Text = r.Root.Rank, r.Root.Line, r.Root.Text
+	}
+	return d
+}
+
+func explainJSON(r phases.Report) json.RawMessage {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// signalName is the word for a signal that a person would use.
+func signalName(sig int) string {
+	if name := unix.SignalName(unix.Signal(sig)); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", sig)
+}

@@ -1,0 +1,82 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"sglaunch/internal/mask"
+	"sglaunch/internal/proc"
+	"sglaunch/internal/statedir"
+)
+
+// gather writes down what can be known about a failing attempt before its
+// processes are ended: the last lines of each rank, the process table, the
+// GPUs. Each part may fail without the others.
+func (h *Hands) gather(ctx context.Context, attempt int, reason string) Body {
+	folder := h.attemptFolder(attempt).Evidence()
+	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
+		return Evidence{Diagnosis: h.reader.Diagnosis()}
+	}
+	put := func(name, text string) error {
+		return os.WriteFile(filepath.Join(folder, name), []byte(mask.String(text)), statedir.FileMode)
+	}
+	err := errors.Join(
+		put("reason.txt", reason+"\n"),
+		put("last-lines.txt", h.lastLines()),
+		put("processes.txt", h.processTable(ctx)),
+		put("gpus.json", h.gpuTable(ctx)),
+		put("explain.json", h.explanation()),
+	)
+	if err != nil {
+		h.note("evidence", fmt.Sprintf("evidence is incomplete: %v", err))
+	}
+	return Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis()}
+}
+
+func (h *Hands) lastLines() string {
+	var b strings.Builder
+	lines := h.reader.LastLines()
+	ranks := make([]string, 0, len(lines))
+	for rank := range lines {
+		ranks = append(ranks, rank)
+	}
+	sort.Strings(ranks)
+	for _, rank := range ranks {
+		fmt.Fprintf(&b, "== %s\n%s\n", rank, strings.Join(lines[rank], "\n"))
+	}
+	return b.String()
+}
+
+func (h *Hands) processTable(ctx context.Context) string {
+	var b strings.Builder
+	for _, e := range proc.Pictures(ctx, h.watch.ids()) {
+		fmt.Fprintln(&b, e)
+	}
+	return b.String()
+}
+
+func (h *Hands) gpuTable(ctx context.Context) string {
+	sample, err := h.gpus.Snapshot(ctx)
+	if err != nil {
+		return fmt.Sprintf("{\"error\": %q}\n", err.Error())
+	}
+	data, err := json.MarshalIndent(sample, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(data) + "\n"
+}
+
+func (h *Hands) explanation() string {
+	report, ok := h.reader.Report()
+	if !ok {
+		return "null\n"
+	}
+	return string(explainJSON(report)) + "\n"
+}

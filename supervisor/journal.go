@@ -1,0 +1,185 @@
+package supervisor
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// The journal holds one line for each step: the event and the effects that
+// followed from it. A new supervisor folds it to know what the old one knew;
+// `sglaunch replay` asks of each line whether today's code decides the same.
+
+// JournalVersion is the form of the journal; an older one is still read.
+const JournalVersion = 1
+
+// Header is the first line of a journal.
+type Header struct {
+	V       int       `json:"v"`
+	Launch  string    `json:"launch"`
+	Time    time.Time `json:"time"`
+	Options Options   `json:"options"`
+}
+
+// Entry is one step.
+type Entry struct {
+	Event   Event    `json:"step"`
+	Effects []Effect `json:"effects,omitempty"`
+	// Lost counts entries before this one that the disk did not take in time.
+	Lost int `json:"lost,omitempty"`
+}
+
+// journalDepth bounds the entries that wait for a slow disk. At the usual few
+// a second this is an hour; beyond it entries are counted, not kept.
+const journalDepth = 8192
+
+// Journal writes entries off the loop. A disk that hangs never holds a decision.
+type Journal struct {
+	entries chan Entry
+	done    chan struct{}
+	once    sync.Once
+
+	mu   sync.Mutex
+	lost int
+	err  error
+}
+
+// CreateJournal begins a new journal; the file must not exist.
+func CreateJournal(path string, h Header) (*Journal, error) {
+	h.V = JournalVersion
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot begin the journal: %w", err)
+	}
+	line, err := json.Marshal(h)
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot begin the journal: %w", err), f.Close())
+	}
+	return startJournal(f), nil
+}
+
+// AppendJournal goes on with a journal that a supervisor before began.
+func AppendJournal(path string) (*Journal, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot go on with the journal: %w", err)
+	}
+	// A line that the old supervisor left half written ends here.
+	if _, err := f.Write([]byte("\n")); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot go on with the journal: %w", err), f.Close())
+	}
+	return startJournal(f), nil
+}
+
+func startJournal(f *os.File) *Journal {
+	j := &Journal{entries: make(chan Entry, journalDepth), done: make(chan struct{})}
+	go j.write(f)
+	return j
+}
+
+// Add hands over one entry without ever waiting.
+func (j *Journal) Add(e Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.Lost = j.lost
+	select {
+	case j.entries <- e:
+		j.lost = 0
+	default:
+		j.lost++
+	}
+}
+
+// Close writes what is waiting, for at most limit, and returns the first error
+// that writing met.
+func (j *Journal) Close(limit time.Duration) error {
+	j.once.Do(func() { close(j.entries) })
+	select {
+	case <-j.done:
+	case <-time.After(limit):
+		return fmt.Errorf("cannot finish the journal within %s: the disk does not answer", limit)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+func (j *Journal) write(f *os.File) {
+	defer close(j.done)
+	w := bufio.NewWriterSize(f, 64<<10)
+	for e := range j.entries {
+		line, err := json.Marshal(e)
+		if err == nil {
+			_, err = w.Write(append(line, '\n'))
+		}
+		if err == nil && len(j.entries) == 0 {
+			err = w.Flush() // a supervisor that dies now loses nothing of this
+		}
+		j.note(err)
+	}
+	j.note(errors.Join(w.Flush(), f.Close()))
+}
+
+func (j *Journal) note(err error) {
+	if err == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = fmt.Errorf("cannot write the journal: %w", err)
+	}
+}
+
+// ReadJournal reads a journal. A torn last line, and lines torn by a death in
+// between, are left out; torn counts them.
+func ReadJournal(r io.Reader) (h Header, entries []Entry, torn int, err error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	first, err := readLine(in)
+	if err != nil {
+		return h, nil, 0, fmt.Errorf("cannot read the journal: it is empty")
+	}
+	if err := json.Unmarshal(first, &h); err != nil {
+		return h, nil, 0, fmt.Errorf("cannot read the journal's first line: %w", err)
+	}
+	if h.V != JournalVersion {
+		return h, nil, 0, fmt.Errorf("cannot read a journal of version %d: this sglaunch reads version %d", h.V, JournalVersion)
+	}
+	for {
+		line, err := readLine(in)
+		if len(line) > 0 {
+			var e Entry
+			if json.Unmarshal(line, &e) == nil && e.Event.Body != nil {
+				entries = append(entries, e)
+			} else {
+				torn++
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return h, entries, torn, nil
+		}
+		if err != nil {
+			return h, entries, torn, fmt.Errorf("cannot read the journal: %w", err)
+		}
+	}
+}
+
+// readLine returns a line without its end; the last may come with io.EOF.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadBytes('\n')
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if err != nil && len(line) > 0 {
+		return line, err
+	}
+	return line, err
+}

@@ -1,0 +1,189 @@
+package supervisor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sglaunch/internal/shim/wire"
+	"sglaunch/phases"
+)
+
+var t0 = time.Date(2026, 1, 5, 3, 0, 0, 0, time.UTC)
+
+// script is a short life of a launch, as events.
+func script() []Event {
+	at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
+	return []Event{
+		{Seq: 1, At: at(0), Body: Begin{}},
+		{Seq: 2, At: at(1), Attempt: 1, Body: Preflighted{}},
+		{Seq: 3, At: at(2), Attempt: 1, Body: Patched{Active: []ActivePatch{{Name: "p", Files: []string{"/x/sglang/a.py"}, Proof: "autotune"}}}},
+		{Seq: 4, At: at(3), Attempt: 1, Body: Spawned{Proc: wire.Proc{PID: 7, Start: 9}}},
+		{Seq: 5, At: at(4), Attempt: 1, Body: Seen{phases.Observation{Kind: phases.KindPhase, Phase: phases.LoadingWeights, Rank: "TP0"}}},
+		{Seq: 6, At: at(5), Attempt: 1, Roll: 0.25, Body: Exited{Status: wire.Status{Signal: 9}}},
+		{Seq: 7, At: at(6), Attempt: 1, Body: Evidence{Dir: "/e"}},
+	}
+}
+
+func TestJournalRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	options := DefaultOptions()
+	options.SGLang = true
+	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newTestMachine(t, options)
+	var want []Entry
+	for _, e := range script() {
+		entry := Entry{Event: e, Effects: m.Step(e)}
+		want = append(want, entry)
+		j.Add(entry)
+	}
+	if err := j.Close(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	header, got, torn, err := ReadJournal(f)
+	if err != nil || torn != 0 {
+		t.Fatalf("torn %d, %v", torn, err)
+	}
+	if diff := cmp.Diff(options, header.Options); diff != "" {
+		t.Errorf("options changed on the way: %s", diff)
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d entries, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if !sameEffects(got[i].Effects, want[i].Effects) || got[i].Event.Seq != want[i].Event.Seq {
+			t.Errorf("entry %d: got %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+// A journal replayed by the code that wrote it decides the same.
+func TestReplayDecidesTheSame(t *testing.T) {
+	path := writeScript(t)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	steps := 0
+	differences, torn, err := Replay(f, func(Entry, State) { steps++ })
+	if err != nil || torn != 0 || len(differences) != 0 || steps != len(script()) {
+		t.Fatalf("steps %d, torn %d, differences %v, %v", steps, torn, differences, err)
+	}
+}
+
+// A journal whose decisions were others is told, step by step.
+func TestReplayTellsDifferences(t *testing.T) {
+	path := writeScript(t)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(data), `"effect":"spawn"`, `"effect":"revert_patch"`, 1)
+	differences, _, err := Replay(strings.NewReader(changed), nil)
+	if err != nil || len(differences) != 1 || differences[0].Event.Seq != 3 {
+		t.Fatalf("differences %v, %v", differences, err)
+	}
+}
+
+// Lines torn by a sudden death are left out; what stands before and after counts.
+func TestJournalTornLines(t *testing.T) {
+	path := writeScript(t)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := data[:len(data)-20]
+	_, entries, torn, err := ReadJournal(strings.NewReader(string(cut)))
+	if err != nil || torn != 1 || len(entries) != len(script())-1 {
+		t.Fatalf("entries %d, torn %d, %v", len(entries), torn, err)
+	}
+	if err := os.WriteFile(path, cut, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err := AppendJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Add(Entry{Event: Event{Seq: 8, At: t0, Body: Tick{}}})
+	if err := j.Close(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	data, err = os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, entries, torn, err = ReadJournal(strings.NewReader(string(data)))
+	if err != nil || torn != 1 || len(entries) != len(script()) {
+		t.Fatalf("after going on: entries %d, torn %d, %v", len(entries), torn, err)
+	}
+}
+
+// Folding a journal brings a machine to the state that the old one had.
+func TestFoldRestoresTheMachine(t *testing.T) {
+	options := DefaultOptions()
+	options.SGLang = true
+	live, folded := newTestMachine(t, options), newTestMachine(t, options)
+	var entries []Entry
+	for _, e := range script() {
+		entries = append(entries, Entry{Event: e, Effects: live.Step(e)})
+	}
+	seen, last := fold(folded, entries)
+	if seen[1] != 1 || last != 7 {
+		t.Errorf("seen %v, last %d", seen, last)
+	}
+	a, _ := live.Deadline()
+	b, _ := folded.Deadline()
+	if live.State() != folded.State() || !a.Equal(b) || live.Attempt() != folded.Attempt() {
+		t.Errorf("state %s %s, deadline %s %s", live.State(), folded.State(), a, b)
+	}
+}
+
+func FuzzReadJournal(f *testing.F) {
+	f.Add(`{"v":1,"options":{}}` + "\n" + `{"step":{"seq":1,"event":"tick"}}`)
+	f.Add("")
+	f.Add(`{"v":1}` + "\n" + `{"step":{"event":"seen","body":[]}}` + "\n\n{")
+	f.Fuzz(func(t *testing.T, text string) {
+		_, _, _, _ = ReadJournal(strings.NewReader(text))
+	})
+}
+
+func newTestMachine(t *testing.T, o Options) *Machine {
+	t.Helper()
+	m, err := NewMachine(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func writeScript(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	options := DefaultOptions()
+	options.SGLang = true
+	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newTestMachine(t, options)
+	for _, e := range script() {
+		j.Add(Entry{Event: e, Effects: m.Step(e)})
+	}
+	if err := j.Close(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

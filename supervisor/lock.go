@@ -1,0 +1,55 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
+)
+
+// ErrAlreadyRunning says that a launch of that name lives on this box.
+var ErrAlreadyRunning = errors.New("already running")
+
+// holder is the content of a launch's lock file. The lock itself is held by a
+// supervisor; while one is being replaced the shim's life speaks for it.
+type holder struct {
+	Shim wire.Proc `json:"shim"`
+	Boot string    `json:"boot"`
+}
+
+// takeName makes sure that no other living launch has this name. The lock is
+// held until the process ends.
+func takeName(dir statedir.Dir, name string, hello *wire.Hello) (*flock.Flock, error) {
+	path := filepath.Join(dir.Runtime, name+".lock")
+	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(statedir.FileMode))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
+	}
+	var h holder
+	if data, err := os.ReadFile(path); err == nil {
+		_ = json.Unmarshal(data, &h) // an empty file is a new lock
+	}
+	mine := h.Shim.PID == hello.PID && h.Shim.Start == hello.Start
+	alive := h.Boot == proc.BootID() && proc.Alive(proc.ID{PID: h.Shim.PID, Start: h.Shim.Start})
+	if !locked || alive && !mine {
+		_ = lock.Close()
+		return nil, fmt.Errorf("cannot start %q: %w as process %d; sglaunch stop ends it, --server.name=NAME makes another",
+			name, ErrAlreadyRunning, h.Shim.PID)
+	}
+	data, err := json.Marshal(holder{Shim: wire.Proc{PID: hello.PID, Start: hello.Start}, Boot: proc.BootID()})
+	if err == nil {
+		err = os.WriteFile(path, data, statedir.FileMode)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot write %q: %w", path, err), lock.Close())
+	}
+	return lock, nil
+}

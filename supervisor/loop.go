@@ -1,0 +1,112 @@
+package supervisor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Performer does what the machine wants done. Perform never waits: what takes
+// time goes on elsewhere, and its result comes back through the loop's Post.
+type Performer interface {
+	Perform(Effect)
+}
+
+// Loop is the one goroutine that owns the machine. It merges the news of all
+// senders into one order, arms one timer from the machine's one deadline, and
+// hands out the effects.
+type Loop struct {
+	machine *Machine
+	journal *Journal
+	perform Performer
+
+	seq   uint64
+	begun time.Time // wall clock at the start, for times that no clock change moves
+	news  chan news
+	done  chan struct{}
+}
+
+type news struct {
+	attempt int
+	body    Body
+	at      time.Time
+}
+
+// newsDepth lets senders run ahead of a busy loop; a full channel makes them
+// wait, which delays news but loses none.
+const newsDepth = 256
+
+// NewLoop returns a loop over m. A nil journal keeps no record.
+func NewLoop(m *Machine, j *Journal, p Performer) *Loop {
+	return &Loop{
+		machine: m, journal: j, perform: p, begun: time.Now(),
+		news: make(chan news, newsDepth), done: make(chan struct{}),
+	}
+}
+
+// Post gives the loop one fact about an attempt (0: about the launch itself).
+// It may be called from any goroutine and does nothing once the loop has ended.
+func (l *Loop) Post(attempt int, body Body) {
+	select {
+	case l.news <- news{attempt, body, l.now()}:
+	case <-l.done:
+	}
+}
+
+// Done is closed when the loop has ended.
+func (l *Loop) Done() <-chan struct{} { return l.done }
+
+// now is the time of the wall clock at the loop's start plus what a clock that
+// only runs forward has counted since: a corrected clock ends no patience.
+func (l *Loop) now() time.Time {
+	return l.begun.Round(0).Add(time.Since(l.begun))
+}
+
+// Run takes first and then everything that is posted until the machine has
+// ended, and returns the exit code.
+func (l *Loop) Run(first Body) int {
+	defer close(l.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	l.step(news{0, first, l.now()})
+	for {
+		if code, ok := l.machine.Ended(); ok {
+			return code
+		}
+		deadline, armed := l.machine.Deadline()
+		if armed {
+			timer.Reset(deadline.Sub(l.now()))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case n := <-l.news:
+			l.step(n)
+		case <-timer.C:
+			l.tick(deadline)
+		}
+	}
+}
+
+func (l *Loop) tick(deadline time.Time) {
+	at := l.now()
+	if at.Before(deadline) {
+		return // a timer that was already on its way when it was armed anew
+	}
+	l.step(news{0, Tick{}, at})
+	if next, armed := l.machine.Deadline(); armed && !next.After(at) {
+		panic(fmt.Sprintf("internal error: after a tick at %s the deadline is still %s", at, next))
+	}
+}
+
+func (l *Loop) step(n news) {
+	l.seq++
+	e := Event{Seq: l.seq, At: n.at, Attempt: n.attempt, Roll: rand.Float64(), Body: n.body}
+	effects := l.machine.Step(e)
+	if l.journal != nil {
+		l.journal.Add(Entry{Event: e, Effects: effects})
+	}
+	for _, effect := range effects {
+		l.perform.Perform(effect)
+	}
+}

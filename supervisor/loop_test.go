@@ -1,0 +1,127 @@
+package supervisor
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sglaunch/internal/shim/wire"
+	"sglaunch/phases"
+)
+
+// fakeHands performs effects on paper: each gets the answer that the script
+// gives it, and all that was asked for is remembered.
+type fakeHands struct {
+	mu     sync.Mutex
+	loop   *Loop
+	done   []Act
+	answer func(attempt int, a Act) Body // nil = no answer
+}
+
+func (h *fakeHands) Perform(e Effect) {
+	h.mu.Lock()
+	if _, ok := e.Body.(Report); !ok {
+		h.done = append(h.done, e.Body)
+	}
+	h.mu.Unlock()
+	if b := h.answer(e.Attempt, e.Body); b != nil {
+		go h.loop.Post(e.Attempt, b)
+	}
+}
+
+func (h *fakeHands) count(match func(Act) bool) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for _, a := range h.done {
+		if match(a) {
+			n++
+		}
+	}
+	return n
+}
+
+func isSpawn(a Act) bool { _, ok := a.(Spawn); return ok }
+
+// obedient answers every effect as a healthy box would.
+func obedient(attempt int, a Act) Body {
+	switch a.(type) {
+	case Preflight:
+		return Preflighted{}
+	case ApplyPatch:
+		return Patched{}
+	case RevertPatch:
+		return Reverted{}
+	case Spawn:
+		return Spawned{Proc: wire.Proc{PID: 100 + attempt, Start: 1}}
+	case SignalServer:
+		return Exited{Status: wire.Status{Signal: 9}}
+	case KillTree:
+		return TreeGone{}
+	case GatherEvidence:
+		return Evidence{}
+	case AwaitRelease:
+		return Released{}
+	}
+	return nil
+}
+
+// A server that says nothing is ended when its patience is over, and tried
+// again until the budget is used.
+func TestLoopEndsSilentLaunches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		options := DefaultOptions()
+		options.SGLang = true
+		hands := &fakeHands{}
+		hands.answer = func(attempt int, a Act) Body {
+			if _, ok := a.(KillTree); ok {
+				go hands.loop.Post(attempt, Drained{Diagnosis: Diagnosis{SGLang: true}})
+			}
+			return obedient(attempt, a)
+		}
+		hands.loop = NewLoop(newTestMachine(t, options), nil, hands)
+		begun := time.Now()
+		code := hands.loop.Run(Begin{})
+		if code != codeLater {
+			t.Errorf("exit code %d, want %d", code, codeLater)
+		}
+		if n := hands.count(isSpawn); n != 3 {
+			t.Errorf("%d spawns, want 3: the same cause three times in a row", n)
+		}
+		if took := time.Since(begun); took < 15*time.Minute || took > 17*time.Minute {
+			t.Errorf("took %s: three times five minutes of patience were expected", took)
+		}
+	})
+}
+
+// Progress of any kind keeps a launch alive; an asked stop ends it with 0.
+func TestLoopKeepsMovingLaunch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		options := DefaultOptions()
+		options.SGLang = true
+		hands := &fakeHands{}
+		hands.answer = func(attempt int, a Act) Body {
+			if _, ok := a.(KillTree); ok {
+				go hands.loop.Post(attempt, Drained{Diagnosis: Diagnosis{SGLang: true}})
+			}
+			return obedient(attempt, a)
+		}
+		hands.loop = NewLoop(newTestMachine(t, options), nil, hands)
+		go func() {
+			time.Sleep(time.Second)
+			for i := range 40 {
+				hands.loop.Post(1, Seen{phases.Observation{Kind: phases.KindProgress, Phase: phases.LoadingWeights,
+					RankPhase: phases.LoadingWeights, Done: int64(i), Total: 40, Unit: "shards"}})
+				time.Sleep(4 * time.Minute)
+			}
+			hands.loop.Post(0, StopAsked{By: "test"})
+		}()
+		if code := hands.loop.Run(Begin{}); code != codeStopped {
+			t.Errorf("exit code %d, want 0", code)
+		}
+		if n := hands.count(isSpawn); n != 1 {
+			t.Errorf("%d spawns, want 1", n)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+	"sglaunch/patch"
+)
+
+// applyPatches puts the launch's patches on disk, all of them or, where one
+// says run-unpatched, those that fit.
+func (h *Hands) applyPatches(ctx context.Context, without []string) Body {
+	var wanted []patch.Patch
+	var skipped []string
+	for _, p := range h.Patches {
+		if slices.Contains(without, p.Label()) {
+			continue
+		}
+		wanted = append(wanted, p)
+	}
+	if len(wanted) == 0 {
+		h.watch.patched(nil, nil)
+		return Patched{Skipped: skipped}
+	}
+	interpreter, err := h.interpreter(ctx)
+	if err != nil {
+		return PatchRefused{Reason: fmt.Sprintf("cannot patch: %v", err)}
+	}
+	plan, skipped, err := h.fittingPlan(ctx, interpreter, wanted)
+	if err != nil {
+		return PatchRefused{Reason: err.Error()}
+	}
+	return h.apply(ctx, plan, wanted, skipped)
+}
+
+// fittingPlan plans the patches; those that cannot be used are left out where
+// their policy allows it.
+func (h *Hands) fittingPlan(ctx context.Context, in patch.Interpreter, wanted []patch.Patch) (*patch.Plan, []string, error) {
+	var skipped []string
+	for {
+		plan, err := patch.MakePlan(ctx, h.launch.ledger, in, wanted)
+		if err != nil {
+			return nil, nil, err
+		}
+		refused := plan.Refused()
+		if len(refused) == 0 {
+			return plan, skipped, nil
+		}
+		for _, t := range refused {
+			if policyOf(wanted, t.Patch).OnRefused != patch.RefusedUnpatched {
+				return nil, nil, fmt.Errorf("patch %s is %s: %s", t.Patch, t.State, t.Reason)
+			}
+			skipped = append(skipped, fmt.Sprintf("%s is %s: %s", t.Patch, t.State, t.Reason))
+			wanted = slices.DeleteFunc(slices.Clone(wanted), func(p patch.Patch) bool { return p.Label() == t.Patch })
+		}
+		if len(wanted) == 0 {
+			return &patch.Plan{Interpreter: in}, skipped, nil
+		}
+	}
+}
+
+func (h *Hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patch, skipped []string) Body {
+	h.order(wire.Message{Type: wire.Lease, Text: h.launch.ID})
+	applied, err := h.launch.ledger.Apply(ctx, plan, h.owner())
+	switch {
+	case errors.Is(err, patch.ErrLeased):
+		return PatchRefused{Reason: fmt.Sprintf("another launch has the files patched otherwise: %v", err)}
+	case err != nil:
+		return PatchRefused{Reason: err.Error()}
+	}
+	var active []ActivePatch
+	facts := map[string]patch.Facts{}
+	for _, t := range plan.Targets {
+		p := policyOf(wanted, t.Patch)
+		inPlace := t.State == patch.WasApplied || slices.Contains(applied.Files, t.Path) || len(applied.Env) > 0
+		facts[t.Patch] = patch.Facts{Patch: p, InPlace: inPlace || t.State == patch.Obsolete, Argv: h.command.Args}
+		if !inPlace {
+			h.note("patch", fmt.Sprintf("patch %s is not needed: %s", t.Patch, t.Reason))
+			continue
+		}
+		active = addFile(active, p, t)
+	}
+	h.watch.patched(facts, applied.Env)
+	return Patched{Active: active, Skipped: skipped}
+}
+
+// factsOf is what a new supervisor knows of the patches that an earlier one
+// applied.
+func (h *Hands) factsOf(active []ActivePatch) map[string]patch.Facts {
+	facts := map[string]patch.Facts{}
+	for _, a := range active {
+		facts[a.Name] = patch.Facts{Patch: policyOf(h.Patches, a.Name), InPlace: true, Argv: h.command.Args}
+	}
+	return facts
+}
+
+// addFile collects the files of each patch.
+func addFile(active []ActivePatch, p patch.Patch, t patch.Target) []ActivePatch {
+	for i := range active {
+		if active[i].Name == t.Patch {
+			active[i].Files = append(active[i].Files, t.Path)
+			return active
+		}
+	}
+	return append(active, ActivePatch{Name: t.Patch, Files: []string{t.Path}, Proof: p.Proof.Phase, OnUnproven: p.OnUnproven})
+}
+
+// policyOf is a patch of that name with the content and the policies of a
+// shipped one filled in.
+func policyOf(patches []patch.Patch, name string) patch.Patch {
+	for _, p := range patches {
+		if p.Label() == name {
+			if resolved, err := p.Resolved(); err == nil {
+				return resolved
+			}
+			return p
+		}
+	}
+	return patch.Patch{}
+}
+
+func (h *Hands) owner() patch.Owner {
+	return patch.Owner{
+		PID: h.launch.record.Shim.PID, StartTime: h.launch.record.Shim.Start,
+		BootID: proc.BootID(), Launch: h.launch.ID,
+	}
+}
+
+// interpreter is the Python that will run the server.
+func (h *Hands) interpreter(ctx context.Context) (patch.Interpreter, error) {
+	if h.Python != "" {
+		return patch.Interpreter{Python: h.Python, Dir: h.Dir, Env: h.Env}, nil
+	}
+	return patch.FindInterpreter(ctx, h.Argv, h.Dir, h.Env)
+}
+
+// revertPatches restores every file that the launch has changed.
+func (h *Hands) revertPatches(ctx context.Context) Body {
+	reverted, err := h.launch.ledger.Revert(ctx, h.launch.ID)
+	if err != nil {
+		return RevertFailed{Reason: err.Error()}
+	}
+	if len(reverted.Drifted) > 0 {
+		return RevertFailed{Reason: fmt.Sprintf("somebody changed %s while it was patched; it was left alone",
+			strings.Join(reverted.Drifted, ", "))}
+	}
+	h.order(wire.Message{Type: wire.Lease})
+	if len(reverted.Restored) > 0 {
+		h.note("patch", fmt.Sprintf("restored %s", strings.Join(reverted.Restored, ", ")))
+	}
+	return Reverted{Kept: reverted.Kept}
+}
+
+// note tells a person something that no decision hangs on.
+func (h *Hands) note(event, text string) {
+	h.mu.Lock()
+	attempt := h.attempt
+	h.mu.Unlock()
+	h.report(attempt, Report{Event: event, Text: text})
+}

@@ -1,0 +1,254 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"sglaunch/internal/gpu"
+	"sglaunch/internal/mask"
+	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
+)
+
+// Hands performs effects. Each that takes time runs in a goroutine of its own
+// under its own limit and posts its result; none holds the loop.
+type Hands struct {
+	Setup
+	ctx    context.Context
+	conn   *wire.Conn
+	loop   *Loop
+	reader *Reader
+	launch *launch
+
+	orders  chan wire.Message // to the shim, in the order decided
+	records chan envelope     // to disk; the disk may hang
+	samples chan sampleLine   // to disk, less precious
+	work    sync.WaitGroup
+
+	gpus  gpu.Source
+	watch *watcher
+
+	mu       sync.Mutex // guards what follows, which effects of one attempt share
+	attempt  int
+	baseline []gpu.GPU // of our devices, before the attempt
+	newest   gpu.Sample
+	ours     map[int]bool // pids that ever belonged to the attempt
+	ends     context.CancelFunc
+}
+
+// Bounds of what may wait for a slow shim or a slow disk.
+const (
+	orderDepth  = 4096
+	recordDepth = 8192
+)
+
+func newHands(ctx context.Context, conn *wire.Conn, s Setup, l *launch) *Hands {
+	return &Hands{
+		Setup: s, ctx: ctx, conn: conn, launch: l,
+		orders: make(chan wire.Message, orderDepth), records: make(chan envelope, recordDepth), samples: make(chan sampleLine, 64),
+		ours: map[int]bool{}, gpus: gpu.Absent("not looked at"),
+	}
+}
+
+// begin takes up the work: on a launch that already runs, its output is
+// followed from where the supervisor before stopped.
+func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
+	h.loop = loop
+	h.reader = NewReader(h.conn, h.Rules, hello, loop.Post)
+	h.reader.OnMember = h.member
+	h.reader.OnTrouble = func(text string) { loop.Post(0, SourceLost{Source: "shim", Reason: text}) }
+	h.watch = newWatcher(h)
+	h.reader.OnSeen = h.watch.seen
+	if h.Sampler != nil {
+		h.gpus = gpu.Start(gpu.Options{Argv: h.Sampler, Interval: h.Starting})
+	}
+	h.work.Go(h.sendOrders)
+	h.work.Go(h.writeRecords)
+	h.work.Go(h.writeSamples)
+	h.work.Go(h.watch.gpus)
+	if h.Quiet {
+		h.order(wire.Message{Type: wire.Quiet, Off: true})
+	}
+	if hello.Attempt > 0 {
+		h.takeAttempt(hello.Attempt)
+		h.watch.patched(h.factsOf(l.machine.ActivePatches()), nil)
+		h.resumeMembers(hello)
+		if err := h.reader.Follow(hello.Attempt, l.seen[hello.Attempt]); err == nil && hello.Server != nil && !hello.TreeGone {
+			h.watch.attempt(h.attemptContext(), hello.Attempt, *hello.Server)
+		}
+	}
+}
+
+// close lets what is under way end, within a bound.
+func (h *Hands) close() {
+	h.endAttempt()
+	_ = h.gpus.Close() // what a hanging driver leaves behind is named by the source itself
+	close(h.orders)
+	close(h.records)
+	close(h.samples)
+	done := make(chan struct{})
+	go func() { h.work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(answerMargin):
+	}
+}
+
+// Perform hands an effect to whoever does it.
+func (h *Hands) Perform(e Effect) {
+	switch a := e.Body.(type) {
+	case Report:
+		h.report(e.Attempt, a)
+	case Preflight:
+		h.takeAttempt(e.Attempt)
+		h.do(e.Attempt, checkLimit, h.preflight)
+	case ApplyPatch:
+		h.do(e.Attempt, patchLimit, func(ctx context.Context) Body { return h.applyPatches(ctx, a.Without) })
+	case RevertPatch:
+		h.do(e.Attempt, patchLimit, h.revertPatches)
+	case Spawn:
+		h.spawn(e.Attempt, a)
+	case SignalServer:
+		h.order(wire.Message{Type: wire.Signal, Attempt: e.Attempt, Sig: a.Sig, Scope: wire.ScopeLeader})
+	case KillTree:
+		h.order(wire.Message{Type: wire.Kill, Attempt: e.Attempt, Limit: wire.Duration(a.Limit)})
+	case GatherEvidence:
+		h.do(e.Attempt, a.Limit, func(ctx context.Context) Body { return h.gather(ctx, e.Attempt, a.Reason) })
+	case AwaitRelease:
+		h.do(e.Attempt, a.Limit, h.awaitRelease)
+	case Finish:
+		// Serve sees the machine's end and tells the shim once all is written.
+	default:
+		panic(fmt.Sprintf("internal error: nobody performs %T", a))
+	}
+}
+
+// do runs work aside and posts its result.
+func (h *Hands) do(attempt int, limit time.Duration, work func(context.Context) Body) {
+	h.work.Go(func() {
+		ctx, cancel := context.WithTimeout(h.ctx, limit)
+		defer cancel()
+		h.loop.Post(attempt, work(ctx))
+	})
+}
+
+// order queues a message to the shim.
+func (h *Hands) order(m wire.Message) {
+	m.At = time.Now()
+	select {
+	case h.orders <- m:
+	case <-h.ctx.Done():
+	}
+}
+
+func (h *Hands) sendOrders() {
+	for m := range h.orders {
+		_ = h.conn.Send(m) // a shim that is gone is found by the reader
+	}
+}
+
+// report tells a person and the records.
+func (h *Hands) report(attempt int, r Report) {
+	if r.Text != "" {
+		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + mask.String(r.Text)})
+	}
+	e := envelope{V: 1, Time: time.Now(), Launch: h.Name, Attempt: attempt, Event: r.Event, Text: mask.String(r.Text), Fields: r.Fields}
+	select {
+	case h.records <- e:
+	default: // a disk that hangs: the journal counts what it loses too
+	}
+	if r.Event == "attempt_ended" {
+		h.endAttempt()
+	}
+}
+
+// writeRecords keeps the events of each attempt and, when one has ended, its
+// result.
+func (h *Hands) writeRecords() {
+	var file appender
+	for e := range h.records {
+		line, err := json.Marshal(e)
+		if err != nil {
+			continue
+		}
+		file.to(h.attemptFolder(e.Attempt).Events())
+		_ = file.write(append(line, '\n'))
+		if e.Event == "attempt_ended" {
+			h.writeResult(e)
+		}
+	}
+	file.close()
+}
+
+func (h *Hands) writeResult(e envelope) {
+	field := func(name string) string { s, _ := e.Fields[name].(string); return s }
+	r := AttemptRecord{
+		V: 1, Time: e.Time, Launch: h.Name, Attempt: e.Attempt,
+		Outcome: field("outcome"), Cause: field("cause"), Phase: field("phase"), Text: mask.String(field("text")),
+	}
+	r.Ready, _ = e.Fields["ready"].(bool)
+	if report, ok := h.reader.Report(); ok {
+		r.Explain = explainJSON(report)
+	}
+	_ = writeJSON(h.attemptFolder(e.Attempt).Path+"/result.json", r)
+}
+
+// attemptFolder names the folder of an attempt; what happens before the first
+// attempt is written beside it.
+func (h *Hands) attemptFolder(attempt int) statedir.Attempt {
+	return h.launch.Attempt(max(attempt, 1))
+}
+
+// takeAttempt makes the folder of an attempt, or takes the one that a
+// supervisor before made.
+func (h *Hands) takeAttempt(attempt int) {
+	if _, err := h.launch.NewAttempt(attempt); err != nil {
+		_ = err // it exists, or the disk refuses it; then every write says so
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.attempt != attempt {
+		h.attempt, h.ours = attempt, map[int]bool{}
+	}
+}
+
+func (h *Hands) attemptContext() context.Context {
+	ctx, cancel := context.WithCancel(h.ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ends != nil {
+		h.ends()
+	}
+	h.ends = cancel
+	return ctx
+}
+
+// endAttempt stops whatever watches the attempt.
+func (h *Hands) endAttempt() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ends != nil {
+		h.ends()
+		h.ends = nil
+	}
+}
+
+// member takes note of a process of the attempt.
+func (h *Hands) member(attempt int, p wire.Proc) {
+	h.mu.Lock()
+	if attempt == h.attempt {
+		h.ours[p.PID] = true
+	}
+	h.mu.Unlock()
+	h.watch.member(attempt, p)
+}
+
+// isOurs reports whether a pid ever belonged to the attempt.
+func (h *Hands) isOurs(pid int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ours[pid]
+}

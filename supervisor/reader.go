@@ -1,0 +1,239 @@
+package supervisor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"sglaunch/internal/shim/wire"
+	"sglaunch/phases"
+)
+
+// Reader turns what the shim sends into events: its messages one to one, the
+// output through the tracker. It is one goroutine, so that the order of facts
+// is the order in which the shim learnt them.
+type Reader struct {
+	conn  *wire.Conn
+	rules *phases.RuleSet
+	post  func(attempt int, body Body)
+	// OnMember is told of every process of the attempt, OnTrouble of the
+	// shim's own news. Both must return at once.
+	OnMember  func(attempt int, p wire.Proc)
+	OnTrouble func(text string)
+	// OnSeen is told of every observation before it is posted; known ones a
+	// supervisor before this one has posted already.
+	OnSeen func(attempt int, o phases.Observation, known bool)
+
+	mu      sync.Mutex // guards tracker, which evidence asks from elsewhere
+	attempt int
+	tracker *phases.Tracker
+	skip    int // observations that a supervisor before this one has posted
+
+	suspect *wire.Range
+	deadly  []wire.Range
+}
+
+// NewReader returns a reader of the shim's messages. seen says how many
+// observations of each attempt are in the journal already; they are not posted
+// again.
+func NewReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post func(int, Body)) *Reader {
+	return &Reader{
+		conn: conn, rules: rules, post: post,
+		suspect: hello.Suspect, deadly: hello.Skip,
+	}
+}
+
+// Follow asks the shim for the output of an attempt from its first byte on; of
+// the observations the first skip are known already.
+func (r *Reader) Follow(attempt, skip int) error {
+	r.mu.Lock()
+	r.attempt, r.skip, r.tracker = attempt, skip, phases.NewTracker(r.rules)
+	r.mu.Unlock()
+	return r.conn.Send(wire.Message{Type: wire.Stream, Attempt: attempt})
+}
+
+// Run reads until the shim is gone. It returns nil when the connection was
+// closed by the shim's end.
+func (r *Reader) Run() error {
+	for {
+		m, out, err := r.conn.Receive()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("cannot hear the shim: %w", err)
+		case out != nil:
+			r.output(*out)
+		default:
+			r.message(m)
+		}
+	}
+}
+
+// output gives a stretch to the tracker. The shim is told before and after, so
+// that it knows which bytes a supervisor died of.
+func (r *Reader) output(o wire.Output) {
+	for len(o.Data) > 0 {
+		n := r.stretch(o)
+		part := o.Data[:n]
+		if !r.isDeadly(o.Attempt, o.Offset) {
+			to := o.Offset + int64(n)
+			r.mark(wire.Message{Type: wire.Reading, Attempt: o.Attempt, From: o.Offset, To: to})
+			r.feed(o.Attempt, part)
+			r.mark(wire.Message{Type: wire.Read, Attempt: o.Attempt, To: to})
+		}
+		o.Data, o.Offset = o.Data[n:], o.Offset+int64(n)
+	}
+}
+
+// stretch is how much of the output is taken at once: everything, but never
+// over the edge of a deadly range, and a suspect range line by line.
+func (r *Reader) stretch(o wire.Output) int {
+	n := len(o.Data)
+	edge := func(at int64) {
+		if d := at - o.Offset; d > 0 && d < int64(n) {
+			n = int(d)
+		}
+	}
+	for _, d := range r.deadly {
+		if d.Attempt == o.Attempt {
+			edge(d.From)
+			edge(d.To)
+		}
+	}
+	s := r.suspect
+	if s == nil || s.Attempt != o.Attempt {
+		return n
+	}
+	edge(s.From)
+	edge(s.To)
+	if o.Offset >= s.From && o.Offset < s.To {
+		if end := bytes.IndexByte(o.Data[:n], '\n'); end >= 0 {
+			n = end + 1
+		}
+	}
+	return n
+}
+
+func (r *Reader) isDeadly(attempt int, offset int64) bool {
+	for _, d := range r.deadly {
+		if d.Attempt == attempt && offset >= d.From && offset < d.To {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reader) mark(m wire.Message) {
+	_ = r.conn.Send(m) // a shim that is gone is found by Receive
+}
+
+func (r *Reader) feed(attempt int, data []byte) {
+	r.mu.Lock()
+	if attempt != r.attempt || r.tracker == nil {
+		r.mu.Unlock()
+		return
+	}
+	observed := append([]phases.Observation(nil), r.tracker.Feed(data)...)
+	r.mu.Unlock()
+	r.tell(attempt, observed)
+}
+
+func (r *Reader) tell(attempt int, observed []phases.Observation) {
+	for _, o := range observed {
+		known := r.skip > 0
+		if known {
+			r.skip--
+		}
+		if r.OnSeen != nil {
+			r.OnSeen(attempt, o, known)
+		}
+		if known {
+			continue
+		}
+		r.post(attempt, Seen{o})
+	}
+}
+
+func (r *Reader) message(m *wire.Message) {
+	switch m.Type {
+	case wire.Spawned:
+		if err := r.Follow(m.Attempt, 0); err != nil {
+			return
+		}
+		r.post(m.Attempt, Spawned{Proc: *m.Proc})
+	case wire.SpawnFailed:
+		r.post(m.Attempt, SpawnFailed{Reason: m.Text})
+	case wire.Member:
+		if r.OnMember != nil {
+			r.OnMember(m.Attempt, *m.Proc)
+		}
+	case wire.Exited:
+		r.post(m.Attempt, Exited{Status: *m.Status})
+	case wire.Drained:
+		r.drained(m)
+	case wire.TreeGone:
+		r.post(m.Attempt, TreeGone{})
+	case wire.TreeLeft:
+		r.post(m.Attempt, TreeLeft{Procs: m.Procs})
+	case wire.Asked:
+		r.post(0, StopAsked{By: signalName(m.Sig)})
+	case wire.Gap:
+		r.trouble(fmt.Sprintf("%d bytes of output were lost at offset %d", m.To-m.From, m.From))
+	case wire.Trouble:
+		r.trouble(m.Text)
+	}
+}
+
+func (r *Reader) trouble(text string) {
+	if r.OnTrouble != nil {
+		r.OnTrouble(text)
+	}
+}
+
+// drained ends the tracker's work on an attempt: the last, unterminated line
+// counts, and the diagnosis is complete.
+func (r *Reader) drained(m *wire.Message) {
+	r.mu.Lock()
+	var observed []phases.Observation
+	if m.Attempt == r.attempt && r.tracker != nil {
+		observed = append(observed, r.tracker.Finish()...)
+	}
+	r.mu.Unlock()
+	r.tell(m.Attempt, observed)
+	r.post(m.Attempt, Drained{Bytes: m.To, Cut: m.Cut, Diagnosis: r.Diagnosis()})
+}
+
+// Diagnosis is what the output of the current attempt says so far. It may be
+// called from any goroutine.
+func (r *Reader) Diagnosis() Diagnosis {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return diagnose(r.tracker)
+}
+
+// Report is the whole answer of `sglaunch explain` about the current attempt.
+func (r *Reader) Report() (phases.Report, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tracker == nil {
+		return phases.Report{}, false
+	}
+	return r.tracker.Report(), true
+}
+
+// LastLines are the newest lines of each rank of the current attempt.
+func (r *Reader) LastLines() map[string][]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lines := map[string][]string{}
+	if r.tracker == nil {
+		return lines
+	}
+	for rank := range r.tracker.Ranks() {
+		lines[rank] = r.tracker.LastLines(rank)
+	}
+	return lines
+}

@@ -1,0 +1,124 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"sglaunch/internal/mask"
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
+)
+
+// LaunchRecord is launch.json: who runs a launch, and what. A launch without
+// Ended whose shim is dead is one that `sglaunch recover` heals.
+type LaunchRecord struct {
+	V       int       `json:"v"`
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Time    time.Time `json:"time"`
+	Command []string  `json:"command"` // secrets masked
+	Dir     string    `json:"dir"`
+	Boot    string    `json:"boot"` // of the machine; after a reboot no process of it lives
+	Shim    wire.Proc `json:"shim"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Code    int       `json:"code"`
+}
+
+func newLaunchRecord(l statedir.Launch, hello *wire.Hello, s Setup, now time.Time) LaunchRecord {
+	return LaunchRecord{
+		V: 1, ID: l.ID, Name: s.Name, Time: now,
+		Command: mask.Argv(s.Argv), Dir: s.Dir, Boot: proc.BootID(),
+		Shim: wire.Proc{PID: hello.PID, Start: hello.Start},
+	}
+}
+
+// ReadLaunchRecord reads a launch.json.
+func ReadLaunchRecord(path string) (LaunchRecord, error) {
+	var r LaunchRecord
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return r, fmt.Errorf("cannot read the record of a launch: %w", err)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("cannot read the record of a launch in %q: %w", path, err)
+	}
+	return r, nil
+}
+
+func (r LaunchRecord) write(path string) error { return writeJSON(path, r) }
+
+// AttemptRecord is result.json of an attempt: how it went, in the words of the
+// vocabulary.
+type AttemptRecord struct {
+	V        int             `json:"v"`
+	Time     time.Time       `json:"time"`
+	Launch   string          `json:"launch"`
+	Attempt  int             `json:"attempt"`
+	Outcome  string          `json:"outcome,omitempty"`
+	Cause    string          `json:"cause,omitempty"`
+	Phase    string          `json:"phase,omitempty"`
+	Ready    bool            `json:"ready"`
+	Text     string          `json:"text,omitempty"`
+	Explain  json.RawMessage `json:"explain,omitempty"` // what the output says, as sglaunch explain tells it
+	Degraded []string        `json:"degraded,omitempty"`
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		err = renameio.WriteFile(path, append(data, '\n'), statedir.FileMode)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %q: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// envelope is the form of every JSON document that scripts may read.
+type envelope struct {
+	V       int            `json:"v"`
+	Time    time.Time      `json:"time"`
+	Launch  string         `json:"launch"`
+	Attempt int            `json:"attempt"`
+	Event   string         `json:"event"`
+	Text    string         `json:"text,omitempty"`
+	Fields  map[string]any `json:"fields,omitempty"`
+}
+
+// appender writes to one file at a time and opens the next when asked for it.
+// It is used by one goroutine; the disk may refuse or hold it.
+type appender struct {
+	path string
+	file *os.File
+	err  error
+}
+
+func (a *appender) to(path string) {
+	if a.path == path && a.err == nil {
+		return
+	}
+	a.close()
+	a.path = path
+	a.file, a.err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, statedir.FileMode)
+}
+
+func (a *appender) write(p []byte) error {
+	if a.err != nil {
+		return a.err
+	}
+	_, err := a.file.Write(p)
+	return err
+}
+
+func (a *appender) close() {
+	if a.file != nil {
+		_ = a.file.Close()
+	}
+	*a = appender{}
+}

@@ -1,0 +1,138 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/statedir"
+	"sglaunch/patch"
+)
+
+var errShimGone = errors.New("the shim has died")
+
+// Healed is what Recover found of one dead launch and did about it.
+type Healed struct {
+	Launch   string      `json:"launch"`
+	Killed   int         `json:"killed"`             // processes ended
+	Left     []proc.Proc `json:"left,omitempty"`     // processes that would not go
+	Restored []string    `json:"restored,omitempty"` // patched files that are original again
+	Drifted  []string    `json:"drifted,omitempty"`  // files that somebody changed since; left alone
+	Err      string      `json:"error,omitempty"`
+}
+
+// Recover heals what launches left behind whose sglaunch has died: it ends
+// their processes, then restores the files that they had patched. It touches
+// nothing of a launch that lives. `sglaunch recover`, systemd's ExecStartPre=
+// and ExecStopPost=, and every start of a launch call it.
+func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
+	launches, err := dir.Launches("")
+	if err != nil {
+		return nil, err
+	}
+	healed := map[string]*Healed{}
+	var order []string
+	note := func(id string) *Healed {
+		if healed[id] == nil {
+			healed[id] = &Healed{Launch: id}
+			order = append(order, id)
+		}
+		return healed[id]
+	}
+	stuck := map[string]bool{} // launches with living processes: their files stay
+	for _, l := range launches {
+		record, err := ReadLaunchRecord(l.Record())
+		if err != nil || !record.Ended.IsZero() || record.alive() {
+			if err == nil && record.Ended.IsZero() {
+				stuck[l.ID] = true
+			}
+			continue
+		}
+		if killed, left := endLaunch(ctx, l); killed > 0 || len(left) > 0 {
+			h := note(l.ID)
+			h.Killed, h.Left = killed, left
+			stuck[l.ID] = len(left) > 0
+		}
+		if !stuck[l.ID] {
+			record.Ended, record.Code = time.Now(), codeHeld
+			if err := record.write(l.Record()); err != nil {
+				note(l.ID).Err = err.Error()
+			}
+		}
+	}
+	return collect(ctx, dir, stuck, note, &order, healed)
+}
+
+func collect(ctx context.Context, dir statedir.Dir, stuck map[string]bool, note func(string) *Healed,
+	order *[]string, healed map[string]*Healed) ([]Healed, error) {
+	ledger, err := patch.OpenLedger(dir.Patches())
+	if err != nil {
+		return nil, err
+	}
+	reverted, err := ledger.Recover(ctx, func(o patch.Owner) bool {
+		return stuck[o.Launch] || o.BootID == proc.BootID() && proc.Alive(proc.ID{PID: o.PID, Start: o.StartTime})
+	})
+	for _, r := range reverted {
+		if len(r.Restored)+len(r.Drifted) > 0 {
+			h := note(r.Launch)
+			h.Restored, h.Drifted = r.Restored, r.Drifted
+		}
+	}
+	var all []Healed
+	for _, id := range *order {
+		all = append(all, *healed[id])
+	}
+	return all, err
+}
+
+// alive reports whether the shim of a launch still runs.
+func (r LaunchRecord) alive() bool {
+	return r.Boot == proc.BootID() && proc.Alive(proc.ID{PID: r.Shim.PID, Start: r.Shim.Start})
+}
+
+// endLaunch ends what is left of every attempt of a launch.
+func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.Proc) {
+	attempts, err := l.Attempts()
+	if err != nil {
+		return 0, nil
+	}
+	for _, a := range attempts {
+		m := membership(l, a)
+		members, err := proc.Members(m)
+		if err != nil || len(members) == 0 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, killLimit)
+		_, rest := proc.KillAll(ctx, m)
+		cancel()
+		killed += len(members) - len(rest)
+		left = append(left, rest...)
+	}
+	return killed, left
+}
+
+// endAttemptOf ends what is left of one attempt.
+func endAttemptOf(ctx context.Context, l statedir.Launch, attempt int) []proc.Proc {
+	ctx, cancel := context.WithTimeout(ctx, killLimit)
+	defer cancel()
+	_, left := proc.KillAll(ctx, membership(l, l.Attempt(attempt)))
+	return left
+}
+
+// membership says who belongs to an attempt whose shim is gone: whoever was
+// recorded, what descends from them or shares their sessions, and whoever
+// carries the attempt's marker.
+func membership(l statedir.Launch, a statedir.Attempt) proc.Membership {
+	m := proc.Membership{Marker: fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", l.ID, a.N)}
+	records, err := proc.ReadRecords(filepath.Join(a.Path, "processes.jsonl"))
+	if err != nil {
+		return m // the marker is what is left
+	}
+	for _, r := range records {
+		m.Recorded = append(m.Recorded, r.ID())
+	}
+	return m
+}

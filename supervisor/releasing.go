@@ -1,0 +1,101 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"sglaunch/internal/gpu"
+	"sglaunch/internal/preflight"
+)
+
+// releasePoll is the pause between two looks at memory and ports.
+const releasePoll = time.Second
+
+// awaitRelease waits until nothing of the attempt holds GPU memory or ports
+// and the next attempt finds what this one found. What is not known is not
+// waited for.
+func (h *Hands) awaitRelease(ctx context.Context) Body {
+	begun := time.Now()
+	for {
+		holder, foreign := h.held(ctx)
+		if holder == "" {
+			return Released{Took: time.Since(begun).Round(10 * time.Millisecond).String()}
+		}
+		select {
+		case <-ctx.Done():
+			return NotReleased{Holder: holder, Foreign: foreign}
+		case <-time.After(releasePoll):
+		}
+	}
+}
+
+// held names what is still held; "" = all that can be seen is free. foreign:
+// by somebody else, so that the next attempt may wait for it.
+func (h *Hands) held(ctx context.Context) (holder string, foreign bool) {
+	if text, foreign := h.gpuHeld(ctx); text != "" {
+		return text, foreign
+	}
+	if busy := preflight.BusyPorts(h.Argv, h.Env, h.Dir); len(busy) > 0 {
+		// Nothing of ours lives: either the kernel holds the port for a
+		// while or somebody else took it; both may pass.
+		return strings.Join(busy, "; "), true
+	}
+	return "", false
+}
+
+// freeShare of what was free before an attempt is enough for the next: the
+// driver and other tenants move a little.
+const freeShare = 0.9
+
+func (h *Hands) gpuHeld(ctx context.Context) (string, bool) {
+	h.mu.Lock()
+	before := h.baseline
+	h.mu.Unlock()
+	if len(before) == 0 {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotLimit)
+	defer cancel()
+	sample, err := h.gpus.Snapshot(ctx)
+	if err != nil {
+		return "", false // no driver to ask, or one that hangs: unknown stays unknown
+	}
+	var after []gpu.GPU
+	var need []gpu.Need
+	for _, g := range before {
+		if now, ok := sample.Find(g.UUID); ok {
+			after = append(after, now)
+		}
+		if g.MemoryKnown() {
+			need = append(need, gpu.Need{UUID: g.UUID, Free: uint64(float64(g.Free) * freeShare)})
+		}
+	}
+	r := gpu.Released(before, after, h.isOurs, need)
+	if r.Done || r.Unknown {
+		return "", false
+	}
+	return describeRelease(r)
+}
+
+// describeRelease says in words who holds what.
+func describeRelease(r gpu.Release) (text string, foreign bool) {
+	var parts []string
+	for _, o := range r.Ours {
+		parts = append(parts, fmt.Sprintf("process %d of this launch holds memory of GPU %d", o.PID, o.Index))
+	}
+	for _, g := range r.Ghosts {
+		parts = append(parts, fmt.Sprintf("GPU %d holds %d MiB that no process explains", g.Index, g.Bytes>>20))
+	}
+	ours := len(parts) > 0
+	for _, f := range r.Foreign {
+		parts = append(parts, fmt.Sprintf("process %d, not of this launch, holds memory of GPU %d", f.PID, f.Index))
+	}
+	if len(parts) == 0 {
+		for _, s := range r.Short {
+			parts = append(parts, fmt.Sprintf("only %d MiB of GPU %s are free", s.Free>>20, s.UUID))
+		}
+	}
+	return strings.Join(parts, "; "), !ours
+}

@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Difference is a step in which today's code decides otherwise than the code
+// that wrote the journal.
+type Difference struct {
+	Event     Event
+	Was, Now  []Effect
+	Condition string // why the two cannot be compared, where that is so
+}
+
+// Replay gives every event of a journal to a fresh machine and calls each with
+// what was decided then and now. It returns the differences.
+func Replay(r io.Reader, each func(Entry, State)) (differences []Difference, torn int, err error) {
+	header, entries, torn, err := ReadJournal(r)
+	if err != nil {
+		return nil, torn, err
+	}
+	m, err := NewMachine(header.Options)
+	if err != nil {
+		return nil, torn, err
+	}
+	for _, e := range entries {
+		now := m.Step(e.Event)
+		if e.Lost > 0 {
+			differences = append(differences, Difference{Event: e.Event,
+				Condition: fmt.Sprintf("%d entries before this one were lost to a slow disk", e.Lost)})
+		}
+		if !sameEffects(e.Effects, now) {
+			differences = append(differences, Difference{Event: e.Event, Was: e.Effects, Now: now})
+		}
+		if each != nil {
+			each(Entry{Event: e.Event, Effects: now}, m.State())
+		}
+	}
+	return differences, torn, nil
+}
+
+// sameEffects compares by what the journal would hold.
+func sameEffects(a, b []Effect) bool {
+	if len(a) == 0 && len(b) == 0 {
+		return true
+	}
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// fold brings a machine to where the entries of a journal left it and counts
+// the observations of each attempt, so that a new reader goes on where the old
+// one stopped.
+func fold(m *Machine, entries []Entry) (seen map[int]int, last uint64) {
+	seen = map[int]int{}
+	for _, e := range entries {
+		m.Step(e.Event)
+		if _, ok := e.Event.Body.(Seen); ok {
+			seen[e.Event.Attempt]++
+		}
+		last = e.Event.Seq
+	}
+	return seen, last
+}

@@ -1,0 +1,191 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"sglaunch/internal/sglangcmd"
+	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
+	"sglaunch/patch"
+)
+
+// Serve is the life of one supervisor: it takes its place at the shim, makes
+// or takes up the launch, and decides until the launch has ended. It returns
+// an error where it could not begin; the shim then starts another.
+func Serve(conn *wire.Conn, s Setup, o Options) error {
+	hello, err := greet(conn)
+	if err != nil {
+		return err
+	}
+	s.command = sglangcmd.Parse(s.Argv, s.Env, s.Dir)
+	o.SGLang = o.SGLang || s.command.SGLang()
+
+	l, err := takeUp(conn, hello, s, o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	hands := newHands(ctx, conn, s, l)
+	loop := NewLoop(l.machine, l.journal, hands)
+	hands.begin(loop, hello, l)
+
+	gone := make(chan error, 1)
+	go func() { gone <- hands.reader.Run() }()
+	ended := make(chan int, 1)
+	go func() { ended <- loop.Run(l.first) }()
+
+	select {
+	case code := <-ended:
+		hands.close()
+		l.close(code)
+		return conn.Send(wire.Message{Type: wire.Finish, Code: code})
+	case err := <-gone:
+		// The shim is gone: nobody owns the server any more.
+		return hands.lastRites(err)
+	}
+}
+
+// greet takes the shim's first message.
+func greet(conn *wire.Conn) (*wire.Hello, error) {
+	m, _, err := conn.Receive()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot hear the shim: %w", err)
+	case m == nil || m.Type != wire.Welcome || m.Hello == nil:
+		return nil, errors.New("cannot work with this shim: it did not introduce itself")
+	case m.Hello.Version != wire.Version:
+		return nil, fmt.Errorf("cannot work with a shim of protocol %d: this supervisor speaks %d; stop the launch with the old sglaunch",
+			m.Hello.Version, wire.Version)
+	}
+	return m.Hello, nil
+}
+
+// launch is what outlives a supervisor: the record of the launch on disk, and
+// the machine brought to where the journal left it.
+type launch struct {
+	statedir.Launch
+	ledger  *patch.Ledger
+	lock    *flock.Flock // on the name
+	machine *Machine
+	journal *Journal
+	seen    map[int]int // observations of each attempt that the journal holds
+	first   Body
+	record  LaunchRecord
+}
+
+// takeUp begins the launch, or goes on with the one that the shim names.
+func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (*launch, error) {
+	ledger, err := patch.OpenLedger(s.State.Patches())
+	if err != nil {
+		return nil, err
+	}
+	machine, err := NewMachine(o)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := takeName(s.State, s.Name, hello)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{ledger: ledger, lock: lock, machine: machine}
+	if hello.Launch == nil {
+		return l, l.create(conn, hello, s, o)
+	}
+	return l, l.resume(hello, s, o)
+}
+
+func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (err error) {
+	if err := heal(conn, s); err != nil {
+		return err
+	}
+	now := time.Now()
+	if l.Launch, err = s.State.NewLaunch(s.Name, now); err != nil {
+		return err
+	}
+	l.record = newLaunchRecord(l.Launch, hello, s, now)
+	if err := l.record.write(l.Record()); err != nil {
+		return err
+	}
+	if l.journal, err = CreateJournal(l.Journal(), Header{Launch: l.ID, Time: now, Options: o}); err != nil {
+		return err
+	}
+	l.first = Begin{}
+	return conn.Send(wire.Message{Type: wire.Adopt, Launch: &wire.Launch{ID: l.ID, Name: s.Name, Dir: l.Path}})
+}
+
+// heal ends and undoes first what a dead sglaunch left behind: the new launch
+// would meet its processes on the GPUs and its patches in the files.
+func heal(conn *wire.Conn, s Setup) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patchLimit)
+	defer cancel()
+	healed, err := Recover(ctx, s.State)
+	for _, h := range healed {
+		text := fmt.Sprintf("sglaunch: healed what launch %s left behind: %d processes ended, %d files restored",
+			h.Launch, h.Killed, len(h.Restored))
+		if s.Quiet {
+			continue
+		}
+		if err := conn.Send(wire.Message{Type: wire.Print, Text: text}); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot restore what an earlier launch had patched: %w", err)
+	}
+	return nil
+}
+
+func (l *launch) resume(hello *wire.Hello, s Setup, o Options) (err error) {
+	if l.Launch, err = s.State.OpenLaunch(hello.Launch.ID); err != nil {
+		return err
+	}
+	if l.record, err = ReadLaunchRecord(l.Record()); err != nil {
+		return err
+	}
+	f, err := os.Open(l.Journal())
+	if errors.Is(err, fs.ErrNotExist) {
+		// The one before died between making the folder and the journal.
+		l.journal, err = CreateJournal(l.Journal(), Header{Launch: l.ID, Time: time.Now(), Options: o})
+		l.first = Begin{}
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the journal: %w", err)
+	}
+	defer f.Close()
+	header, entries, _, err := ReadJournal(f)
+	if err != nil {
+		return err
+	}
+	// The launch goes on by the rules it began with.
+	if l.machine, err = NewMachine(header.Options); err != nil {
+		return err
+	}
+	l.seen, _ = fold(l.machine, entries)
+	if l.journal, err = AppendJournal(l.Journal()); err != nil {
+		return err
+	}
+	l.first = Resumed{
+		Restarts: hello.Restarts, Attempt: hello.Attempt, Server: hello.Server,
+		Exited: hello.Exited, TreeGone: hello.TreeGone,
+	}
+	if len(entries) == 0 {
+		l.first = Begin{}
+	}
+	return nil
+}
+
+// close writes down how the launch ended.
+func (l *launch) close(code int) {
+	l.record.Ended, l.record.Code = time.Now(), code
+	_ = l.record.write(l.Record()) // the journal holds it too
+	_ = l.journal.Close(5 * time.Second)
+}

@@ -1,0 +1,35 @@
+package supervisor
+
+import (
+	"time"
+
+	"sglaunch/internal/sglangcmd"
+	"sglaunch/internal/statedir"
+	"sglaunch/patch"
+	"sglaunch/phases"
+)
+
+// Setup is what a launch consists of: the command, the files to patch, the
+// places to write to. Options say how to decide about it.
+type Setup struct {
+	Name    string
+	Argv    []string
+	Dir     string   // working directory of the server
+	Env     []string // environment of the server, complete
+	Stdio   string   // pty, pipe
+	Stdin   string   // auto, null, inherit
+	Python  string   // interpreter for patches; "" = found from the command
+	URL     string   // base URL of the server; "" = from the command
+	Quiet   bool     // no lines of sglaunch's own
+	Patches []patch.Patch
+	Rules   *phases.RuleSet
+
+	Devices  []string      // UUIDs; empty = from the command
+	Starting time.Duration // between two samples while starting
+	Serving  time.Duration // and afterwards
+
+	State   statedir.Dir
+	Sampler []string // argv of the NVML sampler; nil = do not look at GPUs
+
+	command sglangcmd.Command
+}

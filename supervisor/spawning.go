@@ -1,0 +1,119 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+)
+
+// notOurs are variables that speak to sglaunch and must not reach the server:
+// a server that answered systemd in our place would end the service.
+var notOurs = []string{"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "LISTEN_FDS=", "LISTEN_PID=", "LISTEN_FDNAMES="}
+
+// spawn asks the shim for the server of an attempt.
+func (h *Hands) spawn(attempt int, a Spawn) {
+	folder := h.attemptFolder(attempt)
+	marker := fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", h.launch.ID, attempt)
+	spec := &wire.Spec{
+		Attempt: attempt,
+		Argv:    withFlags(h.Argv, a.Flags),
+		Dir:     h.Dir,
+		Env:     h.environment(a.Env),
+		Stdio:   h.Stdio, Stdin: h.Stdin,
+		Log:     folder.Log(),
+		Records: folder.Path + "/processes.jsonl",
+		Marker:  marker,
+		Drain:   wire.Duration(drainMargin),
+	}
+	h.watch.start(attempt)
+	h.order(wire.Message{Type: wire.Spawn, Attempt: attempt, Spec: spec})
+}
+
+// environment is the server's: the one given, less what speaks to sglaunch,
+// and what rungs and overlays add. SPT_NOENV keeps setproctitle from wiping
+// the environment of the schedulers, and with it our marker (measured with
+// setproctitle 1.3.1).
+func (h *Hands) environment(add map[string]string) []string {
+	var env []string
+	for _, kv := range h.Env {
+		if !hasAnyPrefix(kv, notOurs) {
+			env = append(env, kv)
+		}
+	}
+	env = append(env, "SPT_NOENV=1")
+	env = append(env, h.watch.overlay()...)
+	for name, value := range add {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+func hasAnyPrefix(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// withFlags changes flags of a command line: the last word wins with argparse,
+// so a changed flag is appended.
+func withFlags(argv []string, changes []FlagChange) []string {
+	out := append([]string(nil), argv...)
+	for _, c := range changes {
+		out = append(out, c.Flag)
+		if c.Value != "" {
+			out = append(out, c.Value)
+		}
+	}
+	return out
+}
+
+// resumeMembers learns who belongs to the attempt from the shim's records: the
+// supervisor before was told, this one was not.
+func (h *Hands) resumeMembers(hello *wire.Hello) {
+	records, err := proc.ReadRecords(h.attemptFolder(hello.Attempt).Path + "/processes.jsonl")
+	if err != nil {
+		h.loop.Post(0, SourceLost{Source: "process records", Reason: err.Error()})
+	}
+	for _, r := range records {
+		h.member(hello.Attempt, wire.Proc{PID: r.PID, Start: r.Start, PPID: r.PPID, Comm: r.Comm, Cmd: r.Cmd})
+	}
+}
+
+// lastRites ends everything after the shim has died: the supervisor is the
+// only one left who knows what belongs to the attempt.
+func (h *Hands) lastRites(cause error) error {
+	h.endAttempt()
+	h.mu.Lock()
+	attempt := h.attempt
+	h.mu.Unlock()
+	say := func(format string, args ...any) {
+		h.records <- envelope{V: 1, Time: time.Now(), Launch: h.Name, Attempt: attempt, Event: "launch_ended",
+			Text: fmt.Sprintf(format, args...)}
+	}
+	left := endAttemptOf(h.ctx, h.launch.Launch, attempt)
+	if len(left) > 0 {
+		say("the shim died; processes would not go: %v", left)
+		return fmt.Errorf("the shim is gone and %d processes of the launch would not end: %w", len(left), orGone(cause))
+	}
+	_, err := h.launch.ledger.Revert(h.ctx, h.launch.ID)
+	if err != nil {
+		say("the shim died; a patched file was not restored: %v", err)
+		return err
+	}
+	say("the shim died; everything of the launch was ended and restored")
+	h.launch.record.Ended, h.launch.record.Code = time.Now(), codeHeld
+	return h.launch.record.write(h.launch.Record())
+}
+
+func orGone(err error) error {
+	if err == nil {
+		return errShimGone
+	}
+	return err
+}

@@ -1,0 +1,302 @@
+package supervisor
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sglaunch/internal/gpu"
+	"sglaunch/internal/probe"
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+	"sglaunch/patch"
+	"sglaunch/phases"
+)
+
+// watcher looks at a running attempt from outside its output: processes, GPUs,
+// HTTP. Each source has its own goroutine and its own limit.
+type watcher struct {
+	h *Hands
+
+	mu      sync.Mutex
+	now     int               // the attempt that is watched
+	members map[int]wire.Proc // by pid, as the shim told them
+	ranks   map[int]string    // scheduler processes that were seen alive
+	lines   bool              // milestones are printed, so HTTP need not speak
+	ready   bool              // the server said that it is ready
+	proofs  map[string]*proof // by patch
+	env     []string          // what an overlay adds to the server's environment
+	sample  gpu.Sample
+}
+
+func newWatcher(h *Hands) *watcher {
+	return &watcher{h: h, members: map[int]wire.Proc{}, ranks: map[int]string{}, proofs: map[string]*proof{}}
+}
+
+// start forgets the attempt before.
+func (w *watcher) start(attempt int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now, w.lines, w.ready = attempt, false, false
+	w.members, w.ranks = map[int]wire.Proc{}, map[int]string{}
+	for _, p := range w.proofs {
+		p.reset()
+	}
+}
+
+// member takes note of a process; the first of an attempt is its server.
+func (w *watcher) member(attempt int, p wire.Proc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if attempt == w.now {
+		w.members[p.PID] = p
+	}
+}
+
+// attempt watches one attempt until ctx ends.
+func (w *watcher) attempt(ctx context.Context, attempt int, server wire.Proc) {
+	w.mu.Lock()
+	w.now = attempt
+	w.members[server.PID] = server
+	w.mu.Unlock()
+	w.h.work.Go(func() { w.processes(ctx, attempt, server) })
+	w.h.work.Go(func() { w.probe(ctx, attempt) })
+}
+
+// seen follows the output as far as the watcher needs it.
+func (w *watcher) seen(attempt int, o phases.Observation, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o.Phase > phases.Starting {
+		w.lines = true
+	}
+	if o.Kind == phases.KindReady && !w.ready {
+		w.ready = true
+		w.h.gpus.Pace(w.h.Serving)
+	}
+	for _, p := range w.proofs {
+		if verdict, news := p.seen(o); news && !known {
+			w.h.loop.Post(attempt, verdict)
+		}
+	}
+}
+
+// patched takes what is needed to judge the patches' effect later.
+func (w *watcher) patched(facts map[string]patch.Facts, env []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.env, w.proofs = env, map[string]*proof{}
+	for name, f := range facts {
+		if f.InPlace {
+			w.proofs[name] = newProof(name, f, w.h.command)
+		}
+	}
+}
+
+func (w *watcher) overlay() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.env)
+}
+
+// pace is the time between two readings: often while starting, seldom in
+// service, where polling costs latency.
+func (w *watcher) pace() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ready {
+		return w.h.Serving
+	}
+	return w.h.Starting
+}
+
+// rankPoll is how often the scheduler processes are looked for: a dead one
+// leaves a zombie service, which must not last.
+const rankPoll = 2 * time.Second
+
+// processes reads the attempt's processes until ctx ends.
+func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) {
+	sampler := proc.NewSampler()
+	next := time.Now()
+	for {
+		if gone := w.goneRanks(server); gone != nil {
+			w.h.loop.Post(attempt, *gone)
+		}
+		if now := time.Now(); !now.Before(next) {
+			w.h.loop.Post(attempt, w.activity(ctx, sampler))
+			next = now.Add(w.pace())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(rankPoll, max(w.pace(), 100*time.Millisecond))):
+		}
+	}
+}
+
+// activity makes one reading of all sources.
+func (w *watcher) activity(ctx context.Context, sampler *proc.Sampler) Activity {
+	r := sampler.Sample(ctx, w.ids())
+	w.mu.Lock()
+	sample := w.sample
+	w.mu.Unlock()
+	a := Activity{CPU: r.CPU.Seconds(), ReadBytes: r.ReadBytes, Faults: r.Faults, Missing: r.Missing, Blocked: r.Blocked}
+	for _, c := range r.Compilers {
+		if !slices.Contains(a.Compilers, c.Comm) {
+			a.Compilers = append(a.Compilers, c.Comm)
+		}
+	}
+	slices.Sort(a.Compilers)
+	for _, g := range w.h.pick(sample) {
+		a.GPUs = append(a.GPUs, GPUActivity{
+			Index: g.Index, Used: known(g.MemoryKnown(), int64(g.Used)),
+			Util: reading(g.Util), MemUtil: reading(g.MemUtil), PowerMW: reading(g.PowerMW),
+		})
+	}
+	return a
+}
+
+func known(ok bool, v int64) int64 {
+	if !ok {
+		return -1
+	}
+	return v
+}
+
+func reading(r gpu.Reading) int { return int(known(r.Known, r.Value)) }
+
+// goneRanks finds a scheduler that was alive and is not any more while the
+// server lives on. SGLang up to v0.5.9 does not notice that.
+func (w *watcher) goneRanks(server wire.Proc) *RankGone {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !proc.Alive(proc.ID{PID: server.PID, Start: server.Start}) {
+		return nil
+	}
+	for pid, p := range w.members {
+		title := w.ranks[pid]
+		now, err := proc.Identify(pid)
+		alive := err == nil && now.Start == p.Start && !now.Dead()
+		switch {
+		case alive && title == "":
+			if name, ok := rankTitle(proc.Command(now)); ok {
+				w.ranks[pid] = name
+			}
+		case !alive && title != "":
+			gone := &RankGone{Rank: title, Proc: p}
+			if status, ok := proc.ExitStatus(pid); ok {
+				gone.Status = &wire.Status{Code: max(status.ExitStatus(), 0)}
+				if status.Signaled() {
+					gone.Status = &wire.Status{Signal: int(status.Signal()), Core: status.CoreDump()}
+				}
+			}
+			delete(w.ranks, pid)
+			delete(w.members, pid)
+			return gone
+		case !alive:
+			delete(w.members, pid)
+		}
+	}
+	return nil
+}
+
+// rankTitle reads the titles that SGLang gives the processes that a server
+// needs: sglang::scheduler_TP3 (v0.4.6 and later), sglang::detokenizer.
+func rankTitle(command string) (string, bool) {
+	title, _, _ := strings.Cut(command, " ")
+	name, ok := strings.CutPrefix(title, "sglang::")
+	if !ok {
+		return "", false
+	}
+	if name == "scheduler" || name == "detokenizer" || name == "data_parallel_controller" {
+		return name, true
+	}
+	if rank, ok := strings.CutPrefix(name, "scheduler_"); ok {
+		return strings.ReplaceAll(rank, "_", " "), true
+	}
+	return "", false
+}
+
+// gpus takes the news of the sampler until it ends.
+func (w *watcher) gpus() {
+	for e := range w.h.gpus.Events() {
+		w.gpuNews(e)
+	}
+}
+
+func (w *watcher) gpuNews(e gpu.Event) {
+	post := w.h.loop.Post
+	switch n := e.(type) {
+	case gpu.Sample:
+		w.mu.Lock()
+		w.sample = n
+		w.mu.Unlock()
+		w.h.record(n)
+	case gpu.SourceAbsent:
+		post(0, SourceLost{Source: "NVML", Reason: n.Reason})
+	case gpu.SourceHanging:
+		post(0, SourceLost{Source: "NVML", Reason: "the driver has not answered for " + n.For.Round(time.Second).String()})
+	case gpu.SourceLost:
+		post(0, SourceLost{Source: "NVML", Reason: n.Why})
+	case gpu.Xid:
+		w.xid(n)
+	}
+}
+
+// probePause is the time between two HTTP probes while the server starts.
+const probePause = 2 * time.Second
+
+// probe asks HTTP until the server is ready. Its word counts only where the
+// output has none: milestones hidden by --log-level, or a changed format.
+func (w *watcher) probe(ctx context.Context, attempt int) {
+	url := w.h.URL
+	if url == "" {
+		target, ok := probe.Target(w.h.Argv, w.h.Env)
+		if !ok {
+			return
+		}
+		url = target
+	}
+	prober := probe.New(probe.Options{URL: url, APIKey: w.h.command.Server().APIKey, Follower: w.h.command.Server().NodeRank > 0})
+	for {
+		answer := prober.Probe(ctx)
+		w.mu.Lock()
+		hidden, ready := !w.lines, w.ready
+		w.mu.Unlock()
+		if ready {
+			return
+		}
+		if answer.Serving == probe.Up && hidden {
+			w.h.loop.Post(attempt, Answered{Endpoint: answer.Endpoint, Status: answer.Status, Ready: true})
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(probePause):
+		}
+	}
+}
+
+// xid turns an Xid into an event with what NVIDIA's catalogue says of it.
+func (w *watcher) xid(x gpu.Xid) {
+	w.mu.Lock()
+	now, _ := w.sample.Find(x.UUID)
+	w.mu.Unlock()
+	w.h.loop.Post(0, Hardware{
+		GPU: x.Index, Xid: x.Code, Lost: now.Lost, Person: !x.Action(now).Relaunch(), Text: x.String(),
+	})
+}
+
+// ids names the processes of the attempt that are known.
+func (w *watcher) ids() []proc.ID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ids []proc.ID
+	for _, p := range w.members {
+		ids = append(ids, proc.ID{PID: p.PID, Start: p.Start})
+	}
+	return ids
+}
