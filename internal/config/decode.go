@@ -48,7 +48,7 @@ func (d *decoder) into(dst reflect.Value, value any, key string, tag reflect.Str
 		return
 	}
 	switch p := dst.Addr().Interface().(type) {
-	case *time.Duration, *Size, encoding.TextUnmarshaler:
+	case *time.Duration, encoding.TextUnmarshaler:
 		d.text(p, dst, value, key)
 		return
 	case *Devices:
@@ -80,26 +80,18 @@ func (d *decoder) text(p any, dst reflect.Value, value any, key string) {
 		d.wrongType(dst, value, key)
 		return
 	}
-	var err error
 	switch p := p.(type) {
 	case *time.Duration:
-		var parsed time.Duration
-		if parsed, err = time.ParseDuration(text); err == nil {
-			*p = parsed
-		}
-	case *Size:
-		var parsed Size
-		if parsed, err = ParseSize(text); err == nil {
-			*p = parsed
-		}
-	case encoding.TextUnmarshaler:
-		if err = p.UnmarshalText([]byte(text)); err != nil {
-			d.fail(key, value, cause(err))
+		parsed, err := time.ParseDuration(text)
+		if err != nil {
+			d.wrongType(dst, value, key)
 			return
 		}
-	}
-	if err != nil {
-		d.wrongType(dst, value, key)
+		*p = parsed
+	case encoding.TextUnmarshaler:
+		if err := p.UnmarshalText([]byte(text)); err != nil {
+			d.fail(key, value, cause(err))
+		}
 	}
 }
 
@@ -129,20 +121,24 @@ func (d *decoder) mapping(dst reflect.Value, value any, key string) {
 	fresh := reflect.MakeMapWithSize(dst.Type(), len(pairs))
 	for _, name := range sortedKeys(pairs) {
 		path := join(key, name)
-		k := reflect.New(dst.Type().Key())
-		if u, ok := k.Interface().(encoding.TextUnmarshaler); ok {
-			if err := u.UnmarshalText([]byte(name)); err != nil {
-				d.fail(path, nil, cause(err))
-				continue
-			}
-		} else {
-			k.Elem().SetString(name)
+		k, v := reflect.New(dst.Type().Key()), reflect.New(dst.Type().Elem())
+		if err := setName(k, name); err != nil {
+			d.fail(path, nil, cause(err))
+			continue
 		}
-		v := reflect.New(dst.Type().Elem()).Elem()
-		d.into(v, pairs[name], path, "")
-		fresh.SetMapIndex(k.Elem(), v)
+		d.into(v.Elem(), pairs[name], path, "")
+		fresh.SetMapIndex(k.Elem(), v.Elem())
 	}
 	dst.Set(fresh)
+}
+
+// setName sets what p points to, the key of a map, to a name in a table.
+func setName(p reflect.Value, name string) error {
+	if u, ok := p.Interface().(encoding.TextUnmarshaler); ok {
+		return u.UnmarshalText([]byte(name))
+	}
+	p.Elem().SetString(name)
+	return nil
 }
 
 func (d *decoder) list(dst reflect.Value, value any, key string, tag reflect.StructTag) {

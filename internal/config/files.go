@@ -53,7 +53,7 @@ func (l *loader) checkRulesFile(key, path string) {
 		return
 	}
 	if _, err := phases.LoadRules(path); err != nil {
-		l.fail(key, path, err.Error())
+		l.fail(key, path, cause(err))
 	}
 }
 

@@ -85,7 +85,7 @@ func find(c *Config, key string) (field, bool) {
 // takesText reports whether the key is written as text in launch.toml.
 func (f field) takesText() bool {
 	switch f.Value.Addr().Interface().(type) {
-	case *time.Duration, *Size, *Devices, encoding.TextUnmarshaler:
+	case *time.Duration, *Devices, encoding.TextUnmarshaler:
 		return true
 	}
 	return f.Value.Kind() == reflect.String

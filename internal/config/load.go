@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,25 +79,28 @@ func (l *loader) readFile(path string) {
 	l.file = path
 	content, err := trust.Read(path, maxFile)
 	if err != nil {
-		l.broken = true
-		l.errors = append(l.errors, fileError(path, err))
+		l.giveUp(fileError(path, err))
 		return
 	}
 	var document map[string]any
 	if err := toml.Unmarshal(content, &document); err != nil {
-		l.broken = true
-		l.errors = append(l.errors, syntaxError(path, err))
+		l.giveUp(syntaxError(path, err))
+		return
+	}
+	base, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		l.giveUp(fileError(path, err))
 		return
 	}
 	l.where = locate(content)
-	base, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		l.broken = true
-		l.errors = append(l.errors, fileError(path, err))
-		return
-	}
 	d := decoder{loader: l, base: base}
 	d.table(reflect.ValueOf(&l.config).Elem(), document, "")
+}
+
+// giveUp records what makes all other errors meaningless.
+func (l *loader) giveUp(e *Error) {
+	l.broken = true
+	l.errors = append(l.errors, e)
 }
 
 func fileError(path string, err error) *Error {
@@ -116,8 +120,11 @@ func syntaxError(path string, err error) *Error {
 	return &Error{File: path, Line: line, Problem: cause(err)}
 }
 
-// cause is an error's text without the name of the library it comes from.
-func cause(err error) string { return strings.TrimPrefix(err.Error(), "toml: ") }
+// preamble is what an Error says itself: that something cannot be used.
+var preamble = regexp.MustCompile(`^(?:toml: |cannot (?:[^":]|"(?:[^"\\]|\\.)*")*: )`)
+
+// cause is an error's text without its preamble.
+func cause(err error) string { return preamble.ReplaceAllString(err.Error(), "") }
 
 // readSet applies one flag.
 func (l *loader) readSet(set Set) {

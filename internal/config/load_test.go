@@ -209,7 +209,7 @@ func TestReports(t *testing.T) {
 		{"twice", "[server]\nname = \"x\"\nname = \"y\"\n", nil, `
 @:3: cannot read this line: key name is already defined`},
 		{"unknown phase", "[phases.limits.loading]\nquiet = \"1m\"\n", nil, `
-@:1: cannot use phases.limits.loading: cannot use "loading" as a phase: known are [starting distributed_init loading_weights weights_loaded kv_cache autotune graph_capture warmup ready serving]`},
+@:1: cannot use phases.limits.loading: known are [starting distributed_init loading_weights weights_loaded kv_cache autotune graph_capture warmup ready serving]`},
 		{"secrets stay secret", "[server]\nenv = { HF_TOKEN = 5, B = \"hf_abcdefghijklmnopqrstuvwx\\u0000\" }\n", nil, `
 @:2: cannot use server.env.B = "hf_****\u0000": a NUL byte cannot be passed on to a process
 @:2: cannot use server.env.HF_TOKEN = "****": it takes text in quotes`},

@@ -24,8 +24,6 @@ func tomlText(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		return quote(formatDuration(x))
-	case Size:
-		return quote(x.String())
 	case Devices:
 		if x.Auto() {
 			return quote("auto")

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/url"
@@ -110,8 +110,8 @@ func (v *validator) server() {
 	for _, arg := range s.Command {
 		v.must(!strings.ContainsRune(arg, 0), "server.command", s.Command, "a NUL byte cannot be passed on to a process")
 	}
-	for name, value := range s.Env {
-		v.must(variableName.MatchString(name), join("server.env", name), mask.Value(name, value),
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		v.must(variableName.MatchString(name), join("server.env", name), mask.Value(name, s.Env[name]),
 			"the name of a variable must not be empty or hold = or NUL")
 	}
 }
@@ -134,11 +134,12 @@ func (v *validator) phases() {
 	p := v.config.Phases
 	v.must(p.Rules == "sglang" || isRulesFile(p.Rules), "phases.rules", p.Rules, `it must be "sglang" or a file, as in "./my-rules.toml"`)
 	if len(p.Own) > 0 {
-		_, err := phases.NewRuleSet(p.Own)
-		v.must(err == nil, "phases.rule", nil, "%v", err)
+		if _, err := phases.NewRuleSet(p.Own); err != nil {
+			v.errors = append(v.errors, &Error{Key: "phases.rule", Problem: cause(err)})
+		}
 	}
-	for phase, limit := range p.Limits {
-		key := join("phases.limits", phase.String())
+	for _, phase := range slices.Sorted(maps.Keys(p.Limits)) {
+		limit, key := p.Limits[phase], join("phases.limits", phase.String())
 		v.between(key+".quiet", limit.Quiet, 0, aMonth)
 		v.between(key+".timeout", limit.Timeout, 0, aMonth)
 		v.must(limit.Timeout == 0 || limit.Quiet <= limit.Timeout, key, limit, "its quiet must not be longer than its timeout")
@@ -150,10 +151,7 @@ func (v *validator) patches() {
 	for i, p := range v.config.Patches {
 		key := element("patch", i)
 		if err := p.Validate(); err != nil {
-			if inner := errors.Unwrap(err); inner != nil { // without the name, which the line shows
-				err = inner
-			}
-			v.errors = append(v.errors, &Error{Key: key, Problem: err.Error()})
+			v.errors = append(v.errors, &Error{Key: key, Problem: cause(err)})
 		}
 		if first, twice := seen[p.Label()]; twice {
 			v.must(false, key, p.Label(), "patch %d has this name already", first+1)

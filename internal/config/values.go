@@ -51,6 +51,18 @@ func ParseSize(text string) (Size, error) {
 	return 0, fmt.Errorf("cannot use %q as a size: it takes a whole number and B, KiB, MiB, GiB or TiB, as in \"2GiB\"", text)
 }
 
+// MarshalText writes what String does.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what ParseSize does.
+func (s *Size) UnmarshalText(text []byte) error {
+	parsed, err := ParseSize(string(text))
+	if err == nil {
+		*s = parsed
+	}
+	return err
+}
+
 // formatDuration writes d as a person would: "90s" stays "1m30s", "4h0m0s"
 // becomes "4h".
 func formatDuration(d time.Duration) string {

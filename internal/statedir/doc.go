@@ -14,7 +14,7 @@
 //	$SGLAUNCH_RUNTIME, $SGLAUNCH_STATE/run
 //	$RUNTIME_DIRECTORY         a systemd unit with RuntimeDirectory=
 //	/run/sglaunch              for root
-//	$XDG_RUNTIME_DIR/sglaunch
+//	$XDG_RUNTIME_DIR/sglaunch  where that folder is ours
 //	the state directory's run  where a login session gave none
 //
 // Layout of the state directory:

@@ -30,7 +30,7 @@ func open(getenv func(string) string, uid int) (Dir, error) {
 	if err != nil {
 		return Dir{}, err
 	}
-	d := Dir{State: state, Runtime: runtimePath(getenv, uid, state)}
+	d := Dir{State: state, Runtime: runtimePath(getenv, uid, state, belongsTo)}
 	for _, path := range []string{d.State, d.Runtime, d.launches(), d.Patches()} {
 		if err := makeOwn(path); err != nil {
 			return Dir{}, err
@@ -80,7 +80,10 @@ func statePath(getenv func(string) string, uid int) (string, error) {
 	return "", errors.New("cannot find a state directory: neither SGLAUNCH_STATE nor XDG_STATE_HOME nor HOME is set")
 }
 
-func runtimePath(getenv func(string) string, uid int, state string) string {
+// runtimePath leaves out a session's directory that belongs to somebody else:
+// su keeps the variable of the user before.
+func runtimePath(getenv func(string) string, uid int, state string, belongs func(path string, uid int) bool) string {
+	session := getenv("XDG_RUNTIME_DIR")
 	for _, choice := range []struct {
 		path string
 		use  bool
@@ -89,7 +92,7 @@ func runtimePath(getenv func(string) string, uid int, state string) string {
 		{under(getenv("SGLAUNCH_STATE"), "run"), true},
 		{firstPath(getenv("RUNTIME_DIRECTORY")), true},
 		{"/run/sglaunch", uid == 0},
-		{under(getenv("XDG_RUNTIME_DIR"), "sglaunch"), true},
+		{under(session, "sglaunch"), belongs(session, uid)},
 	} {
 		if !choice.use || choice.path == "" {
 			continue
@@ -115,6 +118,11 @@ func under(folder, name string) string {
 		return ""
 	}
 	return filepath.Join(folder, name)
+}
+
+func belongsTo(path string, uid int) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Sys().(*syscall.Stat_t).Uid == uint32(uid)
 }
 
 // makeOwn makes a folder that is ours alone, or takes the one that exists if

@@ -2,6 +2,7 @@ package statedir
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ func TestWhere(t *testing.T) {
 		{"service", map[string]string{"STATE_DIRECTORY": "/var/lib/private/sg:/b", "RUNTIME_DIRECTORY": "/run/sg"}, 7, "/var/lib/private/sg", "/run/sg"},
 		{"person", map[string]string{"HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/7"}, 7, "/home/a/.local/state/sglaunch", "/run/user/7/sglaunch"},
 		{"person's choice", map[string]string{"HOME": "/home/a", "XDG_STATE_HOME": "/data"}, 7, "/data/sglaunch", "/data/sglaunch/run"},
+		{"after su", map[string]string{"HOME": "/home/a", "XDG_RUNTIME_DIR": "/run/user/8"}, 7, "/home/a/.local/state/sglaunch", "/home/a/.local/state/sglaunch/run"},
 		{"no session", map[string]string{"HOME": "/home/a"}, 7, "/home/a/.local/state/sglaunch", "/home/a/.local/state/sglaunch/run"},
 		{"rehearsal", map[string]string{"SGLAUNCH_STATE": "/tmp/r", "XDG_RUNTIME_DIR": "/run/user/7", "STATE_DIRECTORY": "/s"}, 0, "/tmp/r", "/tmp/r/run"},
 		{"short sockets", map[string]string{"SGLAUNCH_STATE": "/long", "SGLAUNCH_RUNTIME": "/t"}, 7, "/long", "/t"},
@@ -36,7 +38,8 @@ func TestWhere(t *testing.T) {
 		if err != nil || state != c.state {
 			t.Errorf("%s: state %q, %v; want %q", c.name, state, err, c.state)
 		}
-		if got := runtimePath(getenv, c.uid, state); got != c.runtime {
+		belongs := func(path string, uid int) bool { return path == fmt.Sprintf("/run/user/%d", uid) }
+		if got := runtimePath(getenv, c.uid, state, belongs); got != c.runtime {
 			t.Errorf("%s: runtime %q, want %q", c.name, got, c.runtime)
 		}
 	}
