@@ -46,13 +46,14 @@ func (p Past) Estimate(phase phases.Phase, progress Progress, elapsed time.Durat
 		if !paced || share < paceShare {
 			return Estimate{}, false
 		}
-		left := pace(elapsed, share) - elapsed
+		left := max(pace(elapsed, share)-elapsed, 0)
 		return Estimate{Left: left, Low: left, High: left}, true
 	}
 	e = Estimate{Usual: spread(seconds), Samples: len(seconds), Basis: basis}
 	e.Left = remaining(e.Usual.Mid, elapsed, share)
-	e.Low = remaining(e.Usual.Low, elapsed, share)
-	e.High = remaining(e.Usual.High, elapsed, share)
+	// A slow pace refutes the fast starts first.
+	low, high := remaining(e.Usual.Low, elapsed, share), remaining(e.Usual.High, elapsed, share)
+	e.Low, e.High = min(low, e.Left, high), max(low, e.Left, high)
 	e.Overdue = !paced && elapsed > e.Usual.High
 	return e, true
 }
@@ -91,20 +92,18 @@ func pace(elapsed time.Duration, share float64) time.Duration {
 	return toDuration(elapsed.Seconds() / share)
 }
 
-// remaining weighs what history says of the whole against the pace. The more
-// is done, the more the pace counts: at an eighth of the work both alike, at
-// the half four to one. The mean is geometric, because starts are slow and
-// fast by factors.
+// remaining weighs what history says of the whole against the pace. The pace
+// counts the more, the more is done and the more of the usual time is gone; it
+// alone counts once that time is over. The mean is geometric, because starts
+// are slow and fast by factors.
 func remaining(usual, elapsed time.Duration, share float64) time.Duration {
 	whole := usual
 	if share > 0 {
-		byPace := pace(elapsed, share)
-		if usual <= elapsed {
-			whole = byPace // history is refuted
-		} else {
-			weight := share / (share + 0.125)
-			whole = toDuration(math.Pow(usual.Seconds(), 1-weight) * math.Pow(byPace.Seconds(), weight))
+		weight := 1.0
+		if usual > elapsed {
+			weight = share / (share + (1-elapsed.Seconds()/usual.Seconds())/8)
 		}
+		whole = toDuration(math.Pow(usual.Seconds(), 1-weight) * math.Pow(pace(elapsed, share).Seconds(), weight))
 	}
 	return max(whole-elapsed, 0)
 }
@@ -112,17 +111,14 @@ func remaining(usual, elapsed time.Duration, share float64) time.Duration {
 // String says it as a person would: "about 6 min left, usually 14 to 17 min
 // here".
 func (e Estimate) String() string {
-	usually := ""
-	if e.Usual.High > 0 {
-		usually = fmt.Sprintf("usually %s here", between(e.Usual.Low, e.Usual.High))
-	}
+	usual := between(e.Usual.Low, e.Usual.High) + " here"
 	switch {
 	case e.Overdue:
-		return "longer than usual: " + usually
-	case usually == "":
+		return "longer than usual, which is " + usual
+	case e.Samples == 0:
 		return fmt.Sprintf("about %s left at this pace", about(e.Left))
 	default:
-		return fmt.Sprintf("about %s left, %s", about(e.Left), usually)
+		return fmt.Sprintf("about %s left, usually %s", about(e.Left), usual)
 	}
 }
 

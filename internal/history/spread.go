@@ -19,15 +19,21 @@ func spread(seconds []float64) Range {
 	mid := quantile(sorted, 0.5)
 	off := make([]float64, len(sorted))
 	for i, v := range sorted {
-		off[i] = math.Abs(v - mid)
+		off[i] = apart(v, mid)
 	}
 	slices.Sort(off)
-	// 1.4826 makes the median deviation comparable to a standard deviation;
-	// a twentieth of the median keeps ordinary noise of equal starts.
-	far := 3 * max(1.4826*quantile(off, 0.5), mid/20)
-	usual := slices.DeleteFunc(sorted, func(v float64) bool { return math.Abs(v-mid) > far })
+	// 1.4826 makes the median distance comparable to a standard deviation.
+	far := 3 * max(1.4826*quantile(off, 0.5), leastNoise)
+	usual := slices.DeleteFunc(sorted, func(v float64) bool { return apart(v, mid) > far })
 	return Range{toDuration(quantile(usual, 0.1)), toDuration(quantile(usual, 0.5)), toDuration(quantile(usual, 0.9))}
 }
+
+// leastNoise keeps ordinary noise of nearly equal starts, a twentieth.
+const leastNoise = 0.05
+
+// apart is the distance of two times as a factor, since starts are slow and
+// fast by factors; below a second there is only noise.
+func apart(a, b float64) float64 { return math.Abs(math.Log((a + 1) / (b + 1))) }
 
 // quantile interpolates between neighbours; sorted is not empty.
 func quantile(sorted []float64, q float64) float64 {
