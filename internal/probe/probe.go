@@ -2,6 +2,18 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 )
 
@@ -17,33 +29,211 @@ type Answer struct {
 	Serving Serving
 }
 
-// Serving is what the answer means, read with what the endpoint is known to do.
+// Serving is what an answer means, by what its endpoint is known to do.
 type Serving string
 
 // The values of Serving.
 const (
 	Down     Serving = "down"     // nobody listens
-	Starting Serving = "starting" // HTTP is up, the server says it is not ready
-	Early    Serving = "early"    // a 200 that this endpoint gives before the server is ready
+	Starting Serving = "starting" // HTTP is up, and says that the server is not ready, or ill, or ending
+	Early    Serving = "early"    // a 200 that is given before the server is ready, too
 	Up       Serving = "up"       // a 200 that proves that the server is ready
 	Unclear  Serving = "unclear"  // no answer in time, or one that proves nothing
 )
 
-// Options of a Prober.
-type Options struct {
-	URL      string        // of the server: http://127.0.0.1:30000
-	APIKey   string        // sent as a bearer token, never shown
-	Follower bool          // of several nodes, not the first: /health is static there
-	Version  string        // of SGLang, "" where unknown
-	Limit    time.Duration // of one probe; 0 = 25 s, above the server's own 20
+const (
+	defaultLimit = 25 * time.Second
+	maxBody      = 1 << 20 // of an answer; /get_server_info of a large server takes some 20 KB
+	infoLimit    = 5 * time.Second
+)
+
+// Prober probes one server. Its methods may be called from any goroutine.
+type Prober struct {
+	options Options
+	base    *url.URL
+	bad     error
+	client  *http.Client
+	turn    chan struct{} // capacity 1: held by the probe in flight
+	health  honesty       // of the one whose turn it is
 }
 
-// Prober probes one server.
-type Prober struct{ options Options }
+// New returns a prober. That a URL cannot be used is told by each answer.
+func New(o Options) *Prober {
+	if o.Limit <= 0 {
+		o.Limit = defaultLimit
+	}
+	p := &Prober{options: o, turn: make(chan struct{}, 1), health: honestyOf(o.Version)}
+	p.base, p.bad = url.Parse(o.URL)
+	if p.bad == nil && (p.base.Host == "" || p.base.Scheme != "http" && p.base.Scheme != "https") {
+		p.bad = fmt.Errorf("cannot probe %q: it is no http or https URL with a host", o.URL)
+	}
+	if o.Static || o.Follower {
+		p.health = static
+	}
+	p.client = newClient(p.base)
+	return p
+}
 
-// New returns a prober.
-func New(o Options) *Prober { return &Prober{options: o} }
+// newClient goes straight to the server: a proxy would answer for it, and a
+// redirect leads to somebody else.
+func newClient(base *url.URL) *http.Client {
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       (&net.Dialer{}).DialContext,
+	}
+	if loopback(base) {
+		// A certificate names the server for others. Between two processes of
+		// one machine there is nobody to be mistaken for.
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
 
-// Probe asks once. Two calls at a time wait for one another, so that there is
-// never more than one probe in flight.
-func (p *Prober) Probe(ctx context.Context) Answer { return Answer{} }
+func loopback(base *url.URL) bool {
+	if base == nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(base.Hostname())
+	return base.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// Probe asks once. Callers wait for one another, so that there is never more
+// than one probe in flight; waiting counts into the caller's context, not into
+// the limit.
+func (p *Prober) Probe(ctx context.Context) Answer {
+	at := time.Now()
+	if p.bad != nil {
+		return Answer{At: at, Err: p.bad.Error(), Serving: Unclear}
+	}
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return Answer{At: at, Err: "cannot probe: the last probe has not ended", Serving: Unclear}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.options.Limit)
+	defer cancel()
+	a := p.ask(ctx)
+	a.At, a.Took = at, time.Since(at)
+	return a
+}
+
+// ask gets the endpoint that says most, and a second one where the first
+// leaves it open.
+func (p *Prober) ask(ctx context.Context) Answer {
+	if p.base.Path != "" && p.base.Path != "/" {
+		return given(p.get(ctx, p.base.Path))
+	}
+	a := p.get(ctx, "/health")
+	switch {
+	case a.Status == http.StatusNotFound:
+		return open(p.get(ctx, "/v1/models"))
+	case a.Status != http.StatusOK:
+		return a
+	}
+	if p.health == unknown {
+		p.health = honestyOf(p.version(ctx))
+	}
+	switch {
+	case p.health == honest:
+		a.Serving = Up
+	case p.health == static || p.options.NoGenerate:
+		a.Serving = Early
+	default: // nobody knows what this /health is worth; a generated token is proof in any version
+		return given(p.get(ctx, "/health_generate"))
+	}
+	return a
+}
+
+// given judges an endpoint whose 200 is proof.
+func given(a Answer) Answer {
+	if a.Status == http.StatusOK {
+		a.Serving = Up
+	}
+	return a
+}
+
+// open judges an endpoint whose 200 shows no more than that HTTP is up.
+func open(a Answer) Answer {
+	if a.Status == http.StatusOK {
+		a.Serving = Early
+	}
+	return a
+}
+
+// get asks one endpoint. A 200 is left for the caller to judge.
+func (p *Prober) get(ctx context.Context, path string) Answer {
+	a := Answer{Endpoint: path, Serving: Unclear}
+	response, err := p.request(ctx, path)
+	if err != nil {
+		a.Refused = errors.Is(err, syscall.ECONNREFUSED)
+		if a.Refused {
+			a.Serving = Down
+		}
+		a.Err = p.reason(ctx, err)
+		return a
+	}
+	defer response.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(response.Body, maxBody))
+	a.Status = response.StatusCode
+	if a.Status == http.StatusServiceUnavailable {
+		a.Serving = Starting
+	}
+	return a
+}
+
+// keyless endpoints get no key: the fewer places a secret goes to, the better.
+var keyless = []string{"/health", "/health_generate"}
+
+func (p *Prober) request(ctx context.Context, path string) (*http.Response, error) {
+	u := *p.base
+	u.Path = path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", "sglaunch")
+	if p.options.APIKey != "" && !slices.Contains(keyless, path) {
+		request.Header.Set("Authorization", "Bearer "+p.options.APIKey)
+	}
+	return p.client.Do(request)
+}
+
+// reason says why there was no answer, without the URL that every error of
+// net/http repeats.
+func (p *Prober) reason(ctx context.Context, err error) string {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Sprintf("no answer within %v", p.options.Limit)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	}
+	return err.Error()
+}
+
+// version asks the server which SGLang it is; "" where it does not say so. A
+// server that hangs leaves it open.
+func (p *Prober) version(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, infoLimit)
+	defer cancel()
+	for _, path := range []string{"/server_info", "/get_server_info"} {
+		response, err := p.request(ctx, path)
+		if err != nil {
+			return ""
+		}
+		var info struct{ Version string }
+		err = json.NewDecoder(io.LimitReader(response.Body, maxBody)).Decode(&info)
+		response.Body.Close()
+		if response.StatusCode == http.StatusOK && err == nil && info.Version != "" {
+			return strings.TrimSpace(info.Version)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package probe
+
+import (
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"sglaunch/internal/sglangcmd"
+)
+
+// Options of a Prober.
+type Options struct {
+	// URL of the server: http://127.0.0.1:30000. One with a path names the one
+	// endpoint to ask, and a 200 from it proves that the server is ready.
+	URL        string
+	APIKey     string        // sent as a bearer token where the server wants it, never shown
+	Version    string        // of SGLang; "" = asked of the server when it matters
+	Follower   bool          // a node that is not the first: its /health is a dummy
+	Static     bool          // /health answers 200 as soon as HTTP is up, whatever the version
+	NoGenerate bool          // a generation that comes from us could harm the server
+	Limit      time.Duration // of one probe; 0 = 25 s, above the server's own 20
+}
+
+// OptionsFor reads off a command what a probe has to know. ok is false where
+// the command is not recognisably SGLang; then the URL is empty.
+func OptionsFor(argv, env []string, dir string) (o Options, ok bool) {
+	cmd := sglangcmd.Parse(argv, env, dir)
+	if !cmd.SGLang() {
+		return Options{}, false
+	}
+	server := cmd.Server()
+	o.URL = target(cmd, server)
+	o.APIKey = server.APIKey
+	rust, _ := cmd.Getenv("SGLANG_RUST_SERVER")
+	o.Follower = server.NodeRank > 0
+	o.Static = rust == "1"
+	mode, split := cmd.Value("--disaggregation-mode")
+	o.NoGenerate = split && mode != "null" || cmd.Has("--is-embedding")
+	return o, true
+}
+
+// Target says where the server that a command starts will listen. It is false
+// where the command is not recognisably SGLang. Scripts and --config files with
+// a relative path are looked for in the current directory.
+func Target(argv, env []string) (url string, ok bool) {
+	o, ok := OptionsFor(argv, env, "")
+	return o.URL, ok
+}
+
+func target(cmd sglangcmd.Command, s sglangcmd.Server) string {
+	scheme := "http"
+	if _, ok := cmd.Value("--ssl-certfile"); ok {
+		scheme = "https"
+	}
+	u := url.URL{Scheme: scheme, Host: net.JoinHostPort(reachable(s.Host), strconv.Itoa(s.Port))}
+	return u.String()
+}
+
+// reachable turns an address to bind into one to connect to.
+func reachable(host string) string {
+	switch host = strings.Trim(host, "[]"); host {
+	case "", "0.0.0.0":
+		return "127.0.0.1"
+	case "::":
+		return "::1"
+	}
+	return host
+}
