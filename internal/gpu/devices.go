@@ -89,11 +89,14 @@ func visible(cmd sglangcmd.Command, all []GPU) ([]GPU, string) {
 	for _, word := range strings.Split(list, ",") {
 		word = strings.TrimSpace(word)
 		g, err := one(word, all)
-		if err != nil {
-			if list == "" || word == "-1" {
-				return picked, "CUDA_VISIBLE_DEVICES hides every GPU after it"
-			}
+		switch {
+		case err == nil:
+		case word != "" && word != "-1":
 			return picked, fmt.Sprintf("CUDA_VISIBLE_DEVICES=%q: %v; CUDA ignores the rest of the list", list, err)
+		case len(picked) == 0:
+			return nil, "CUDA_VISIBLE_DEVICES hides every GPU"
+		default:
+			return picked, ""
 		}
 		picked = append(picked, g)
 	}

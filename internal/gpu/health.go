@@ -1,5 +1,7 @@
 package gpu
 
+import "fmt"
+
 // States of the fabric of a GPU in an NVSwitch system. Until it is completed,
 // every CUDA program on the GPU fails at its start (error 802).
 const (
@@ -63,7 +65,7 @@ func (g GPU) RecoveryAction() string {
 	case v.Value >= 0 && v.Value < int64(len(recoveryActions)):
 		return recoveryActions[v.Value]
 	}
-	return "ask NVIDIA what recovery action it is that the driver asks for"
+	return fmt.Sprintf("ask NVIDIA what recovery action %d means", v.Value)
 }
 
 // Trouble says in words what makes the GPU unfit for a launch; "" where

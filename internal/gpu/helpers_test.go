@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os/exec"
@@ -27,5 +28,18 @@ func wait(cmd *exec.Cmd) error {
 	case <-time.After(limit):
 		cmd.Process.Kill()
 		return fmt.Errorf("it was still there after %v: %w", limit, <-done)
+	}
+}
+
+// fataler is what *testing.T and *rapid.T have in common here.
+type fataler interface{ Fatal(args ...any) }
+
+func roundTrip(t fataler, from, to any) {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -105,7 +105,8 @@ func (c Command) Server() Server {
 	return s
 }
 
-func (c Command) size(names ...string) int { return max(1, c.Int(1, names...)) }
+// size reads a number of ranks or nodes; the bound keeps products of them right.
+func (c Command) size(names ...string) int { return min(max(1, c.Int(1, names...)), 1<<16) }
 
 // model is the flag, or what sglang serve takes as its first argument.
 func (c Command) model() string {
