@@ -128,6 +128,9 @@ func (t *Tracker) perform(r *Rule, msg []byte, groups []int) {
 			t.countGroups(r, msg, groups)
 		}
 	case RuleNote:
+		if r.Handled {
+			l.node.handled = l.line
+		}
 		t.emit(Observation{Kind: KindNote, Rule: r.ID, Text: clip(msg, maxFaultText)})
 	}
 }

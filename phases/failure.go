@@ -54,6 +54,8 @@ type failure struct {
 	certain bool   // some line of it proves that the launch or server failed
 	hint    *Phase // what the deepest telling frame says of the phase
 	harness bool   // a test program's own traceback: never a failure of the server
+	handled bool   // the program said that it went on: a failure only where something else proves one
+	ours    bool   // a frame lies in sglang
 	frames  bool   // traceback frames were seen
 	message bool   // the last exception line has come; what follows is its text
 }
@@ -94,6 +96,13 @@ func exceptionType(msg []byte, inTraceback bool) []byte {
 
 func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.'
+}
+
+// fails tells whether a failure that ends the output is one of the server's.
+// An exception that nobody knows, in a server that had been ready, may be that
+// of a client in the same terminal.
+func (f *failure) fails(ready bool) bool {
+	return f.certain || !f.handled && (f.best.rule != nil || f.ours || !ready)
 }
 
 // isFrame tells a traceback's frame line.

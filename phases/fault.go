@@ -18,6 +18,7 @@ func (t *Tracker) traceback(msg []byte, open *failure, inFrames bool) (done bool
 		}
 		if open != nil {
 			open.frames, open.message = true, false
+			open.ours = open.ours || bytes.Contains(msg, []byte("sglang/"))
 			t.frameHint(msg, open)
 		}
 		return true
@@ -111,6 +112,7 @@ func (t *Tracker) openFailure() *failure {
 	}
 	f := l.node.fail(l.rank)
 	if f != nil {
+		f.handled = l.node.handled > 0 && l.line-l.node.handled <= 2
 		l.node.open[l.key] = f
 	}
 	return f

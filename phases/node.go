@@ -22,6 +22,7 @@ type node struct {
 	dropped   int // failures beyond the bound
 	clues     []*fault
 	open      map[int]*failure // by torch rank number, -1 for lines without
+	handled   int              // the line that announced a handled traceback
 	counters  map[string]*counter
 	bar       *Progress // the last counter that moved
 	numbers   map[string]float64

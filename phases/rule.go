@@ -77,6 +77,8 @@ type Rule struct {
 	Times     int               `toml:"times" json:"times,omitempty"`           // fires once the group key has been seen so often
 	Expected  bool              `toml:"expected" json:"expected,omitempty"`     // every start prints it: told as drift where it is absent
 
+	Handled bool `toml:"handled" json:"handled,omitempty"` // of a note: the traceback that follows was handled
+
 	Why    string   `toml:"why" json:"why,omitempty"`
 	Hits   []string `toml:"hits" json:"hits,omitempty"`     // real lines that must match
 	Misses []string `toml:"misses" json:"misses,omitempty"` // near ones that must not

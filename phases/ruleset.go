@@ -120,7 +120,7 @@ func (r *Rule) clone() *Rule {
 	return &Rule{
 		ID: r.ID, Kind: r.Kind, Phase: r.Phase, Lit: r.Lit, Re: r.Re, Since: r.Since, Until: r.Until, From: r.From,
 		Unit: r.Unit, Activity: r.Activity, Severity: r.Severity, Certain: r.Certain, Cause: r.Cause, ByPhase: r.ByPhase,
-		DependsOn: r.DependsOn, Times: r.Times, Expected: r.Expected, Why: r.Why, Hits: r.Hits, Misses: r.Misses, File: r.File,
+		DependsOn: r.DependsOn, Times: r.Times, Expected: r.Expected, Handled: r.Handled, Why: r.Why, Hits: r.Hits, Misses: r.Misses, File: r.File,
 	}
 }
 

@@ -74,7 +74,7 @@ func (t *Tracker) describe(r *Report) {
 func (t *Tracker) explain(r *Report) {
 	n, best, root := t.rootFault()
 	switch {
-	case best != nil && (n.certain() || t.done):
+	case best != nil && (n.certain() || t.done && root.fails(n.isReady())):
 		r.Failed = true
 		r.Phase = max(r.Phase, n.failedIn(best, root))
 		r.Root = best.evidence()

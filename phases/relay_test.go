@@ -1,0 +1,102 @@
+package phases
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// relays are what stands between a server and a saved log: each puts something
+// before every line.
+var relays = map[string]func(n int, line string) string{
+	"cri":     func(n int, line string) string { return "2026-02-19T05:52:10.21748708+08:00 stdout F " + line },
+	"docker":  func(n int, line string) string { return "2026-02-19T05:52:10.217487081Z " + line },
+	"kubectl": func(n int, line string) string { return "[pod/sglang-0/server] " + line },
+	"compose": func(n int, line string) string { return "sglang-1  | " + line },
+	"dotted":  func(n int, line string) string { return "[sglang]     | " + line },
+	"ray":     func(n int, line string) string { return "(SGLangEngine pid=100863) " + line },
+	"ray-ip":  func(n int, line string) string { return "(SGLangEngine pid=100863, ip=192.0.2.7) " + line },
+	"journal": func(n int, line string) string { return "Feb 19 05:52:10 gpu-7 sglang[4711]: " + line },
+	"iso":     func(n int, line string) string { return "2026-02-19T05:52:10+0100 gpu-7 sglang[4711]: " + line },
+	"slurm":   func(n int, line string) string { return "0: " + line },
+	"export":  func(n int, line string) string { return "ERROR 2026-02-19T05:52:10.509514570Z " + line },
+	"colour":  func(n int, line string) string { return "\x1b[32m" + line + "\x1b[0m" },
+	"json": func(n int, line string) string {
+		data, _ := json.Marshal(map[string]string{"log": line + "\n", "stream": "stderr", "time": "2026-02-19T05:52:10Z"})
+		return string(data)
+	},
+}
+
+// TestRelays: what a log means does not depend on who relayed it.
+func TestRelays(t *testing.T) {
+	for name, relay := range relays {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range logs(t) {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				plain := strings.ReplaceAll(string(data), "\r", "\n")
+				var relayed strings.Builder
+				for n, line := range strings.Split(strings.TrimSuffix(plain, "\n"), "\n") {
+					relayed.WriteString(relay(n, line) + "\n")
+				}
+				want, got := verdictOf(explainBytes([]byte(plain))), verdictOf(explainBytes([]byte(relayed.String())))
+				if want != got {
+					t.Errorf("%s through %s:\n got %s\nwant %s", path, name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// verdictOf is what a relay must not change.
+func verdictOf(r Report) string {
+	cause, root := "none", "none"
+	if r.Cause != nil {
+		cause = *r.Cause
+	}
+	if r.Root != nil {
+		root = fmt.Sprintf("line %d of %s: %s", r.Root.Line, r.Root.Rank, r.Root.Text)
+	}
+	return fmt.Sprintf("%s ready=%t failed=%t cause=%s root=%s ranks=%d", r.Phase, r.Ready, r.Failed, cause, root, len(r.Ranks))
+}
+
+// TestSeveralNodesInOneStream: two tasks of one launch, each with its own ranks.
+func TestSeveralNodesInOneStream(t *testing.T) {
+	log := `0: [2026-02-19 05:48:02] server_args=ServerArgs(nnodes=2)
+1: [2026-02-19 05:48:02] server_args=ServerArgs(nnodes=2)
+0: [2026-02-19 05:48:02 TP0] Init torch distributed begin.
+1: [2026-02-19 05:48:02 TP1] Init torch distributed begin.
+0: [2026-02-19 05:48:09 TP0] Load weight begin. avail mem=138.20 GB
+1: [2026-02-19 05:48:10 TP1] Scheduler hit an exception: Traceback (most recent call last):
+1:   File "/x/sglang/srt/managers/scheduler.py", line 2937, in run_scheduler_process
+1:     Scheduler(...)
+0: [2026-02-19 05:48:10 TP0] Found local HF snapshot for a/b at /c; skipping download.
+1: ValueError: bad head dim 72
+`
+	r := explainBytes([]byte(log))
+	want := map[string]Phase{"node0/TP0": LoadingWeights, "node1/TP1": DistributedInit}
+	if !r.Failed || r.Root == nil || r.Root.Rank != "node1/TP1" || r.Root.Text != "ValueError: bad head dim 72" {
+		t.Errorf("root: %+v", r.Root)
+	}
+	for name, phase := range want {
+		if got, ok := r.Ranks[name]; !ok || got != phase {
+			t.Errorf("%s: got %v, want %v in %v", name, got, phase, r.Ranks)
+		}
+	}
+}
+
+// TestReadyNeedsEveryNode: the first of two nodes alone is not a ready launch.
+func TestReadyNeedsEveryNode(t *testing.T) {
+	head := "a-1  | [2026-02-19 05:48:02] server_args=ServerArgs(nnodes=2)\nb-1  | [2026-02-19 05:48:02] server_args=ServerArgs(nnodes=2)\n"
+	first := head + "b-1  | [2026-02-19 05:49:02] Dummy health check server started in background thread at 192.0.2.14:8000\n"
+	if explainBytes([]byte(first)).Ready {
+		t.Error("ready although one node has not said so")
+	}
+	if !explainBytes([]byte(first + "a-1  | [2026-02-19 05:49:12] The server is fired up and ready to roll!\n")).Ready {
+		t.Error("not ready although both nodes have said so")
+	}
+}
