@@ -58,7 +58,7 @@ func setAside(ctx context.Context, path string, damage error) (to string, err er
 }
 
 func stillCorrupt(ctx context.Context, path string) bool {
-	db, err := sql.Open("sqlite3", dsn(path))
+	db, err := sql.Open("sqlite3", dsn(path, "mode", "rw"))
 	if err != nil {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -27,7 +28,7 @@ const (
 type DB struct {
 	path string
 	sql  *sql.DB
-	use  *flock.Flock  // shared: no other launch sets the file aside meanwhile
+	use  *flock.Flock  // shared: no other launch sets the file aside meanwhile; nil where it is read as it is
 	turn chan struct{} // holds one token while a call works, or hangs
 
 	// Aside is where Open put a damaged file; "" = it found none.
@@ -39,7 +40,7 @@ type DB struct {
 // tells so; a database of a newer sglaunch is refused with ErrNewer.
 func Open(ctx context.Context, path string) (*DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	db, err := bounded(ctx, cancel, func() (*DB, error) { return open(ctx, path, steps) }, (*DB).release)
+	db, err := bounded(ctx, cancel, func() (*DB, error) { return open(ctx, path, steps) }, discard)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the history in %q: %w", path, err)
 	}
@@ -63,28 +64,36 @@ func open(ctx context.Context, path string, steps []string) (*DB, error) {
 }
 
 func openOnce(ctx context.Context, path string, steps []string) (_ *DB, err error) {
-	db := &DB{path: path, turn: make(chan struct{}, 1), use: lockOf(path)}
-	defer func() {
-		if err != nil {
-			db.release()
-		}
-	}()
-	if _, err := db.use.TryRLockContext(ctx, lockRetry); err != nil {
-		return nil, err
+	use := lockOf(path)
+	if _, err := use.TryRLockContext(ctx, lockRetry); err != nil {
+		return nil, plain(err)
 	}
 	if err := touch(path); err != nil {
-		return nil, err
+		return nil, errors.Join(err, use.Close())
 	}
-	if db.sql, err = sql.Open("sqlite3", dsn(path)); err != nil {
-		return nil, err
+	db, err := newDB(path, dsn(path, "mode", "rw"))
+	if err != nil {
+		return nil, errors.Join(err, use.Close())
 	}
-	db.sql.SetMaxOpenConns(1)
+	db.use = use
 	conn, err := db.sql.Conn(ctx)
+	if err == nil {
+		err = errors.Join(prepare(ctx, conn, path, steps), conn.Close())
+	}
+	if err != nil {
+		discard(db)
+		return nil, err
+	}
+	return db, nil
+}
+
+func newDB(path, dsn string) (*DB, error) {
+	db, err := sql.Open("sqlite3", dsn)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	return db, prepare(ctx, conn, path, steps)
+	db.SetMaxOpenConns(1)
+	return &DB{path: path, sql: db, turn: make(chan struct{}, 1)}, nil
 }
 
 // prepare proves the file sound and brings it up to date.
@@ -104,36 +113,39 @@ func prepare(ctx context.Context, conn *sql.Conn, path string, steps []string) e
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, fileMode)
 	if err != nil {
-		var refused *os.PathError
-		if errors.As(err, &refused) {
-			return refused.Err
-		}
-		return err
+		return plain(err)
 	}
 	return f.Close()
 }
 
-func dsn(path string) string {
+// dsn names a database to the driver, with more parameters in pairs.
+func dsn(path string, more ...string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		abs = path
 	}
 	query := url.Values{
-		"mode":          {"rw"},
 		"_busy_timeout": {fmt.Sprint(busyTimeout.Milliseconds())},
 		"_foreign_keys": {"on"},
 		"_synchronous":  {"full"}, // a record survives a power cut
+	}
+	for pair := range slices.Chunk(more, 2) {
+		query.Set(pair[0], pair[1])
 	}
 	return (&url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}).String()
 }
 
 // release gives everything back, for a DB that nobody uses any more.
-func (db *DB) release() {
-	if db.sql != nil {
-		_ = db.sql.Close()
+func (db *DB) release() error {
+	err := db.sql.Close()
+	if db.use != nil {
+		err = errors.Join(err, db.use.Close())
 	}
-	_ = db.use.Close()
+	return err
 }
+
+// discard is for a DB that nobody waits for any more.
+func discard(db *DB) { _ = db.release() }
 
 // Close closes the database. A call that hangs is left behind.
 func (db *DB) Close() error {
@@ -145,7 +157,7 @@ func (db *DB) Close() error {
 		return fmt.Errorf("cannot close the history in %q: a call hangs", db.path)
 	}
 	_, err := bounded(ctx, cancel, func() (struct{}, error) {
-		return struct{}{}, errors.Join(db.sql.Close(), db.use.Close())
+		return struct{}{}, db.release()
 	}, func(struct{}) {})
 	if err != nil {
 		return fmt.Errorf("cannot close the history in %q: %w", db.path, err)

@@ -174,7 +174,7 @@ func TestALockedDatabaseHoldsNobodyUp(t *testing.T) {
 	if err := db.RecordLaunch(t.Context(), fullLaunch("l1")); err != nil {
 		t.Fatal(err)
 	}
-	shell, err := sql.Open("sqlite3", dsn(path))
+	shell, err := sql.Open("sqlite3", dsn(path, "mode", "rw"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func overwrite(t *testing.T, path string, at int64, text string) {
 // execute runs statements as somebody else's tool would.
 func execute(t *testing.T, path string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", dsn(path))
+	db, err := sql.Open("sqlite3", dsn(path, "mode", "rw"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,13 @@
 package history
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"sglaunch/internal/mask"
 )
 
 // Key says which starts can be compared: those of the same model with the same
@@ -73,10 +73,10 @@ func PatchSet(names []string) string {
 }
 
 // irrelevant are flags that change nothing about how long a start takes or
-// whether it succeeds. The keys among them are left out for being secret too.
+// whether it succeeds.
 var irrelevant = map[string]bool{
 	"--host": true, "--port": true, "--nccl-port": true, "--dist-init-addr": true, "--nccl-init-addr": true,
-	"--api-key": true, "--admin-api-key": true, "--served-model-name": true, "--random-seed": true,
+	"--served-model-name": true, "--random-seed": true,
 	"--log-level": true, "--log-level-http": true, "--log-requests": true, "--log-requests-level": true,
 	"--enable-metrics": true, "--watchdog-timeout": true, "--show-time-cost": true,
 	"--model-path": true, "--model": true, // Key.Model
@@ -103,7 +103,7 @@ func FlagsDigest(args, env []string) string {
 
 func isRelevant(kv string) bool {
 	name, _, _ := strings.Cut(kv, "=")
-	if strings.Contains(name, "TOKEN") || strings.Contains(name, "KEY") || strings.Contains(name, "LOG") {
+	if mask.Name(name) || strings.Contains(name, "LOG") {
 		return false
 	}
 	return slices.ContainsFunc(relevant, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
@@ -121,7 +121,7 @@ func flags(args []string) []string {
 		for i++; i < len(args) && !strings.HasPrefix(args[i], "--"); i++ {
 			item = append(item, args[i])
 		}
-		if !irrelevant[name] {
+		if !irrelevant[name] && !mask.Name(name) {
 			all = append(all, strings.Join(item, " "))
 		}
 	}
@@ -132,9 +132,4 @@ func flags(args []string) []string {
 func digest(parts []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
-}
-
-// Short is the part of a model's name that tells it apart in a table.
-func (k Key) Short() string {
-	return cmp.Or(filepath.Base(filepath.Clean(k.Model)), "-")
 }

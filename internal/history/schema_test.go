@@ -49,7 +49,7 @@ func TestStepsAreTakenOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			db.release()
+			discard(db)
 		})
 	}
 	launches.Wait()
@@ -98,7 +98,7 @@ func column(t *testing.T, path, query string) (text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.release()
+	defer discard(db)
 	if err := db.sql.QueryRow(query).Scan(&text); err != nil {
 		t.Fatal(err)
 	}
