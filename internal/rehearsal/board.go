@@ -5,13 +5,17 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
-	"strings"
 
 	"github.com/google/renameio/v2"
 )
 
-// maxGPUs bounds a board; the stand-in library knows the same number.
-const maxGPUs = 64
+// Bounds of a board, and the number of the first MIG instance in it. The
+// stand-in library knows the same numbers.
+const (
+	maxGPUs  = 64
+	maxMIG   = 8
+	firstMIG = 100
+)
 
 // Board is the machine that the stand-in NVML library and the server's ranks
 // see. It is written to a file that both read again at every look, so that a
@@ -35,11 +39,13 @@ type Board struct {
 // GPU is one GPU of a Board. Figures are those of the idle GPU; what the
 // processes of the stand-in server hold and do comes on top.
 type GPU struct {
-	Name        string
-	UUID        string
-	Total       uint64 // bytes
-	Reserved    uint64 // bytes that the driver keeps
-	Used        uint64 // bytes held by nobody on the list
+	Name     string
+	UUID     string
+	Total    uint64         // bytes
+	Reserved uint64         // bytes that the driver keeps
+	Used     uint64         // bytes held by nobody on the list of processes
+	Procs    map[int]uint64 // foreign processes: pid and bytes; taken to be alive for ever
+
 	Util        int    // percent
 	MemUtil     int    // percent: memory traffic
 	Temperature int    // degrees Celsius
@@ -47,16 +53,18 @@ type GPU struct {
 	SMClock     int    // MHz
 	MemClock    int    // MHz
 	FanSpeed    int    // percent; 0 means that it has no fan (not supported)
-	Reasons     uint64 // clock event reasons
-	ECCCorr     uint64
-	ECCUncorr   uint64
+	Reasons     uint64 // bits: why the clocks are what they are
 
-	RemappedCorr, RemappedUncorr uint32
+	ECCCorr, ECCUncorr           uint64 // errors since the driver was loaded
+	RemappedCorr, RemappedUncorr uint32 // rows
 	RemapPending, RemapFailed    bool
-	Procs                        map[int]uint64 // foreign processes: pid and bytes; alive for ever
-	Code                         int            // what every call about this GPU answers; 15 means lost
-	Codes                        map[string]int // the same for single functions
-	Hang                         int            // milliseconds that every call about this GPU takes
+	Fabric                       int            // state of the NVLink fabric; 0 stands for 3, completed
+	Fields                       map[int]uint64 // field values by number
+	MIG                          []GPU          // instances, if the GPU is partitioned; 8 at most
+
+	Code  int            // what every call about this GPU answers; 15 means lost
+	Codes map[string]int // the same for single functions
+	Hang  int            // milliseconds that every call about this GPU takes
 }
 
 // gib is a GiB, the unit that SGLang calls GB.
@@ -81,6 +89,11 @@ func (b Board) Write(path string) error {
 	if len(b.GPUs) > maxGPUs {
 		return fmt.Errorf("cannot write a board of %d GPUs: at most %d are possible", len(b.GPUs), maxGPUs)
 	}
+	for i, g := range b.GPUs {
+		if len(g.MIG) > maxMIG {
+			return fmt.Errorf("cannot write a board with %d instances on GPU %d: at most %d are possible", len(g.MIG), i, maxMIG)
+		}
+	}
 	if err := os.MkdirAll(path+".d", 0o755); err != nil {
 		return fmt.Errorf("cannot write the board: %w", err)
 	}
@@ -88,78 +101,6 @@ func (b Board) Write(path string) error {
 		return fmt.Errorf("cannot write the board: %w", err)
 	}
 	return nil
-}
-
-// String is the text of the file: lines of a key, a blank and a value.
-func (b Board) String() string {
-	w := lines{}
-	w.add("gpus", len(b.GPUs))
-	w.add("driver", b.Driver)
-	w.add("cuda", b.CUDA)
-	w.add("release", b.Release)
-	w.add("init.code", b.InitCode)
-	w.add("init.hang", b.InitHang)
-	w.codes("code.", b.Codes)
-	for i, g := range b.GPUs {
-		g.lines(&w, fmt.Sprintf("%d.", i))
-	}
-	return w.String()
-}
-
-func (g GPU) lines(w *lines, at string) {
-	w.add(at+"name", g.Name)
-	w.add(at+"uuid", g.UUID)
-	w.add(at+"total", g.Total)
-	w.add(at+"reserved", g.Reserved)
-	w.add(at+"used", g.Used)
-	w.add(at+"util", g.Util)
-	w.add(at+"memutil", g.MemUtil)
-	w.add(at+"temperature", g.Temperature)
-	w.add(at+"power", g.Power)
-	w.add(at+"smclock", g.SMClock)
-	w.add(at+"memclock", g.MemClock)
-	w.add(at+"fan", g.FanSpeed)
-	w.add(at+"reasons", g.Reasons)
-	w.add(at+"ecc.corrected", g.ECCCorr)
-	w.add(at+"ecc.uncorrected", g.ECCUncorr)
-	w.add(at+"remap.corrected", g.RemappedCorr)
-	w.add(at+"remap.uncorrected", g.RemappedUncorr)
-	w.add(at+"remap.pending", g.RemapPending)
-	w.add(at+"remap.failed", g.RemapFailed)
-	w.add(at+"code", g.Code)
-	w.add(at+"hang", g.Hang)
-	w.codes(at+"code.", g.Codes)
-	var procs []string
-	for pid, bytes := range g.Procs {
-		procs = append(procs, fmt.Sprintf("%d:%d", pid, bytes))
-	}
-	sort.Strings(procs)
-	w.add(at+"procs", strings.Join(procs, ","))
-}
-
-// lines collects the lines of a board; what is zero needs none.
-type lines struct{ strings.Builder }
-
-func (w *lines) add(key string, value any) {
-	text := fmt.Sprint(value)
-	switch text {
-	case "", "0", "false":
-		return
-	case "true":
-		text = "1"
-	}
-	fmt.Fprintf(w, "%s %s\n", key, text)
-}
-
-func (w *lines) codes(prefix string, codes map[string]int) {
-	names := make([]string, 0, len(codes))
-	for name := range codes {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		w.add(prefix+name, codes[name])
-	}
 }
 
 // The event types that NVML knows; an Xid's number is the event's data.

@@ -27,19 +27,20 @@ const (
 	active = "            \"flashinfer_trtllm_routed\",\n            \"flashinfer_cutlass\",\n"
 )
 
-// families gives the text of the decision list for each release that the
-// package can play. The last one needs no patch.
-var families = []struct{ version, list string }{
-	{"0.5.7", open + trtllm + mxfp4 + cutlass},
-	{"0.5.8", open + trtllm + mxfp4 + cutlass},
-	{"0.5.8.post1", open + trtllm + mxfp4 + cutlass},
-	{"0.5.9", smor + open + trtllm + mxfp4 + cutlass},
-	{"0.5.10", smor + open + trtllm + routed + mxfp4 + cutlass},
-	{"0.5.10.post1", smor + open + trtllm + routed + mxfp4 + cutlass},
-	{"0.5.11", smor + open + trtllm + routed + mxfp4 + cutedsl + cutlass},
-	{"0.5.12", smor + open + trtllm + routed + mxfp4 + cutedsl + cutlass},
-	{"0.5.12.post1", smor + open + trtllm + routed + mxfp4 + cutedsl + cutlass},
-	{"0.5.13", smor + open + trtllm + active + mxfp4 + cutedsl},
+// families gives, for each release that the package can play, the FlashInfer
+// that came with it and the text of its decision list. The last one needs no
+// patch.
+var families = []struct{ version, flashinfer, list string }{
+	{"0.5.7", "0.5.3", open + trtllm + mxfp4 + cutlass},
+	{"0.5.8", "0.6.1", open + trtllm + mxfp4 + cutlass},
+	{"0.5.8.post1", "0.6.1", open + trtllm + mxfp4 + cutlass},
+	{"0.5.9", "0.6.3", smor + open + trtllm + mxfp4 + cutlass},
+	{"0.5.10", "0.6.7.post2", smor + open + trtllm + routed + mxfp4 + cutlass},
+	{"0.5.10.post1", "0.6.7.post2", smor + open + trtllm + routed + mxfp4 + cutlass},
+	{"0.5.11", "0.6.8.post1", smor + open + trtllm + routed + mxfp4 + cutedsl + cutlass},
+	{"0.5.12", "0.6.11.post1", smor + open + trtllm + routed + mxfp4 + cutedsl + cutlass},
+	{"0.5.12.post1", "0.6.11.post1", smor + open + trtllm + routed + mxfp4 + cutedsl + cutlass},
+	{"0.5.13", "0.6.12", smor + open + trtllm + active + mxfp4 + cutedsl},
 }
 
 // Versions lists the SGLang releases that a stage can play, oldest first.
@@ -51,6 +52,16 @@ func Versions() []string {
 	return all
 }
 
+// flashinferOf is the version of FlashInfer that came with a known release.
+func flashinferOf(version string) string {
+	for _, f := range families {
+		if f.version == version {
+			return f.flashinfer
+		}
+	}
+	return ""
+}
+
 func autotuneList(version string) (string, error) {
 	for _, f := range families {
 		if f.version == version {
@@ -60,12 +71,14 @@ func autotuneList(version string) (string, error) {
 	return "", fmt.Errorf("cannot play SGLang %q: known are %s", version, strings.Join(Versions(), ", "))
 }
 
-// asVersion gives the bytes that a file of the package has in that release.
+// asVersion gives the bytes that a file of the packages has in that release of SGLang.
 func asVersion(name string, content []byte, version string) ([]byte, error) {
 	text := string(content)
 	switch name {
 	case "sglang/version.py":
 		return []byte(strings.Replace(text, DefaultVersion, version, 1)), nil
+	case "flashinfer/__init__.py":
+		return []byte(strings.Replace(text, flashinferOf(DefaultVersion), flashinferOf(version), 1)), nil
 	case "sglang/srt/model_executor/model_runner.py":
 		list, err := autotuneList(version)
 		if err != nil {

@@ -69,7 +69,12 @@ func checkTree(t *testing.T, p *server, ranks int) {
 	if n := len(p.titled("sglang::detokenizer")); n != 1 {
 		t.Errorf("%d detokenizers, want 1", n)
 	}
-	main := p.titled(p.cmd.Path)[0]
+	var main process
+	for _, q := range p.tree() {
+		if q.pid == p.group {
+			main = q
+		}
+	}
 	if !strings.Contains(main.title, "-m sglang.launch_server --model-path") || main.env("SGLAUNCH_REHEARSAL_STATE") == "" {
 		t.Errorf("main must keep its title and environment: %q", main.title)
 	}

@@ -47,7 +47,7 @@ func (s *Stage) install() error {
 	for _, d := range []distribution{
 		{name: "sglang", version: s.Version, folders: []string{"sglang", "sglang_rehearsal"},
 			summary: "A stand-in for the SGLang server, for rehearsals of sglaunch", entry: "[console_scripts]\nsglang = sglang.cli.main:main\n"},
-		{name: "flashinfer_python", version: "0.6.3", folders: []string{"flashinfer"},
+		{name: "flashinfer_python", version: flashinferOf(s.Version), folders: []string{"flashinfer"},
 			summary: "A stand-in for FlashInfer, for rehearsals of sglaunch"},
 	} {
 		if err := s.installOne(d); err != nil {
@@ -84,7 +84,7 @@ func (s *Stage) installOne(d distribution) error {
 				return err
 			}
 			name := strings.TrimPrefix(path, "python/")
-			content, err = asVersion(name, content, d.version)
+			content, err = asVersion(name, content, s.Version)
 			if err != nil {
 				return err
 			}

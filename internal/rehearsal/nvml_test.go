@@ -43,6 +43,8 @@ type seen struct {
 	Fan, MissingSymbol string
 	Procs              map[string]uint64
 	ByUUID, Capability string
+	MIG                []string
+	Recovery           string
 	Took               time.Duration
 }
 
@@ -65,8 +67,7 @@ func readNVML() {
 		case requests.Text() == "wait":
 			e, ret := nvml.EventSetWait(set, 5000)
 			if ret == nvml.SUCCESS {
-				index, _ := e.Device.GetIndex()
-				l.Event = fmt.Sprintf("gpu %d type %d xid %d", index, e.EventType, e.EventData)
+				l.Event = fmt.Sprintf("gpu %d type %d xid %d", indexOf(e.Device), e.EventType, e.EventData)
 			} else {
 				l.Event = nvml.ErrorString(ret)
 			}
@@ -78,6 +79,16 @@ func readNVML() {
 		}
 		_ = answers.Encode(l)
 	}
+}
+
+// indexOf compares handles: a GPU that is lost does not tell its index any more.
+func indexOf(device nvml.Device) int {
+	for i := range count() {
+		if d, _ := nvml.DeviceGetHandleByIndex(i); d == device {
+			return i
+		}
+	}
+	return -1
 }
 
 func count() int {
@@ -146,7 +157,34 @@ func see(i int) seen {
 		index, _ := again.GetIndex()
 		s.ByUUID = strconv.Itoa(index)
 	}
+	s.MIG, s.Recovery = instances(d), recovery(d)
 	return s
+}
+
+func instances(d nvml.Device) (found []string) {
+	if mode, _, ret := d.GetMigMode(); ret != nvml.SUCCESS || mode != nvml.DEVICE_MIG_ENABLE {
+		return nil
+	}
+	most, _ := d.GetMaxMigDeviceCount()
+	for i := range most {
+		if instance, ret := d.GetMigDeviceHandleByIndex(i); ret == nvml.SUCCESS {
+			uuid, _ := instance.GetUUID()
+			m, _ := instance.GetMemoryInfo()
+			found = append(found, fmt.Sprintf("%s %d", uuid, m.Total/gib))
+		}
+	}
+	return found
+}
+
+func recovery(d nvml.Device) string {
+	values := []nvml.FieldValue{{FieldId: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION}}
+	if ret := d.GetFieldValues(values); ret != nvml.SUCCESS {
+		return nvml.ErrorString(ret)
+	}
+	if ret := nvml.Return(values[0].NvmlReturn); ret != nvml.SUCCESS {
+		return nvml.ErrorString(ret)
+	}
+	return strconv.Itoa(int(values[0].Value[0]))
 }
 
 // reader is a running reader process.
@@ -211,7 +249,7 @@ func TestNVMLAnswersFromTheBoard(t *testing.T) {
 		UUID: "GPU-5ea1a0c4-0000-4000-8000-000000000003", Name: "NVIDIA B200", Bus: "00000000:04:00.0",
 		Total: 183359 << 20, Free: (183359 - 616) << 20, UsedOld: 616 << 20,
 		Power: 141_000, Temp: 36, Clock: 120, Reasons: 1, Remapped: []int{0, 0},
-		Fan: "Not Supported", Procs: map[string]uint64{}, ByUUID: "3", Capability: "10.0",
+		Fan: "Not Supported", Procs: map[string]uint64{}, ByUUID: "3", Capability: "10.0", Recovery: "Invalid Argument",
 	}
 	got := idle.GPUs[3]
 	got.Took = 0
@@ -299,6 +337,48 @@ func TestNVMLDeliversXids(t *testing.T) {
 	if got, want := r.ask("wait").Event, "gpu 5 type 8 xid 79"; got != want {
 		t.Errorf("event %q, want %q", got, want)
 	}
+}
+
+func TestNVMLKnowsPartitions(t *testing.T) {
+	t.Parallel()
+	s := stageFor(t, "", 100)
+	b := Board{GPUs: Machine(2)}
+	b.GPUs[1].MIG = []GPU{{UUID: "MIG-a", Total: 20 * gib}, {UUID: "MIG-b", Total: 40 * gib, Used: gib}}
+	b.GPUs[1].Fields = map[int]uint64{230: 2}
+	if err := b.Write(s.Board); err != nil {
+		t.Fatal(err)
+	}
+	l := readerOf(t, s).ask("look")
+	if got, want := l.GPUs[1].MIG, []string{"MIG-a 20", "MIG-b 40"}; !cmp.Equal(got, want) || l.GPUs[0].MIG != nil {
+		t.Errorf("instances %v and %v, want none and %v", l.GPUs[0].MIG, got, want)
+	}
+	if l.GPUs[0].Recovery != "Invalid Argument" || l.GPUs[1].Recovery != "2" {
+		t.Errorf("recovery actions %q and %q", l.GPUs[0].Recovery, l.GPUs[1].Recovery)
+	}
+	b.GPUs[0].MIG = make([]GPU, 9)
+	if err := b.Write(s.Board); err == nil || !strings.Contains(err.Error(), "at most 8 are possible") {
+		t.Errorf("nine instances: %v", err)
+	}
+}
+
+func TestGPUFallsOffTheBus(t *testing.T) {
+	t.Parallel()
+	s := stageFor(t, "", 80)
+	lost, err := Find("gpu-lost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := readerOf(t, s)
+	r.ask("look")
+	p := play(t, s, launchArgs(s, 2), lost)
+	p.ends()
+	if got, want := r.ask("wait").Event, "gpu 1 type 8 xid 79"; got != want {
+		t.Errorf("event %q, want %q", got, want)
+	}
+	if got := r.ask("look").GPUs[1].Err; got != "GPU is lost" {
+		t.Errorf("GPU 1 answers %q", got)
+	}
+	play(t, s, launchArgs(s, 2)).sees("torch.AcceleratorError: CUDA error: unknown error")
 }
 
 // The curve of a launch, and memory that goes with its process.

@@ -77,6 +77,10 @@ func TestTheDecisionIsFollowed(t *testing.T) {
 			if want := c.tunes > 0 && c.version != ""; bars != want {
 				t.Errorf("bars %v, want %v; output:\n%s", bars, want, out)
 			}
+			files, err := filepath.Glob(filepath.Join(s.Cache, "flashinfer/autotune/*/sm100/*/rank_tp*_pp0_dp0.json"))
+			if want := c.tunes * strings.Count(out, begin+" with cache: ") / max(1, c.tunes); err != nil || len(files) != want {
+				t.Errorf("cache files %v, want %d; %v", files, want, err)
+			}
 			if cached := strings.Contains(out, begin+" with cache: "); cached != (c.version == "0.5.12" || c.version == "0.5.13") {
 				t.Errorf("a cache is named: %v", cached)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -231,6 +232,28 @@ func (p *server) get(path string) int {
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode
+}
+
+// post returns the body of the answer to a JSON request, which must succeed.
+func (p *server) post(path, body string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path), strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.t.Fatalf("POST %s: %v", path, err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		p.t.Fatalf("POST %s: %s, %v: %s", path, resp.Status, err, answer)
+	}
+	return string(answer)
 }
 
 // until polls a condition about other processes, of which no event tells.

@@ -19,6 +19,10 @@ type Scenario struct {
 	About   string `json:"about"`             // one sentence: what happens
 	Version string `json:"version,omitempty"` // of SGLang that shows it; "" means DefaultVersion
 
+	// AfterReady says that the misfortune comes when the server is ready; the
+	// others that become ready stay so.
+	AfterReady bool `json:"after_ready,omitempty"`
+
 	// Starts bounds the scenario to the first so many starts on a stage; later
 	// ones are healthy. 0 means every start.
 	Starts int `json:"-"`

@@ -22,8 +22,6 @@ type outcome struct {
 
 func hangs(t *testing.T, p *server) { p.fallsSilent(700 * time.Millisecond) }
 
-func isReady(t *testing.T, p *server) { p.sees(ready) }
-
 var (
 	sigquit = []string{"Scheduler hit an exception: Traceback", "Received sigquit from a child process. It usually means the child failed."}
 	oom     = append([]string{"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate"}, sigquit...)
@@ -34,7 +32,19 @@ var outcomes = map[string]outcome{
 	"bad-argument": {lines: []string{"launch_server.py: error: unrecognized arguments:"}, never: []string{"server_args="}, how: "exit status 2"},
 	"import-error": {lines: []string{"ImportError: ", "undefined symbol"}, never: []string{"server_args="}, how: "exit status 1"},
 	"slow":         {lines: []string{ready}},
-	"hang-in-init": {lines: []string{"TP0] Init torch distributed begin."}, never: []string{"Init torch distributed ends."}, then: hangs},
+	"needs-input":  {lines: []string{"Do you wish to run the custom code? [y/N]", "EOFError: EOF when reading a line"}, how: "exit status 1"},
+	"straggler":    {lines: []string{ready}, then: straggles},
+	"nccl-timeout": {lines: []string{"Watchdog caught collective operation timeout: WorkNCCL(", "terminate called after throwing", "Fatal Python error: Aborted"},
+		never: []string{"hit an exception"}, then: hangs},
+	"warmup-crash": {lines: []string{"triton.runtime.errors.OutOfResources: out of resource: shared memory", "SIGQUIT received. signum=None"},
+		never: []string{ready}, how: "signal: killed"},
+	"detokenizer-crash": {lines: []string{"DetokenizerManager hit an exception: Traceback", "SIGQUIT received. signum=None"},
+		never: []string{ready}, how: "signal: killed"},
+	"gpu-lost": {lines: []string{ready, "torch.AcceleratorError: CUDA error: unspecified launch failure"}, how: "signal: killed"},
+	"watchdog-timeout": {lines: []string{ready, "Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=False)", "SIGQUIT received."},
+		how: "signal: killed"},
+	"hang-after-ready": {lines: []string{ready}, then: schedulerHangs},
+	"hang-in-init":     {lines: []string{"TP0] Init torch distributed begin."}, never: []string{"Init torch distributed ends."}, then: hangs},
 	"oom-weights": {lines: append([]string{"in load_model\n", "TP1] Scheduler hit an exception"}, oom...),
 		never: []string{"Load weight end."}, how: "signal: killed"},
 	"hang-at-shard": {lines: []string{"TP1] Load weight end."}, never: []string{"100% Completed", "TP0] Load weight end."}, then: hangs},
@@ -62,7 +72,7 @@ var outcomes = map[string]outcome{
 		"SIGQUIT received. signum=None, frame=None."}, how: "signal: killed"},
 	"zombie-after-ready": {lines: []string{ready}, never: []string{"SIGQUIT"}, then: answersWithoutScheduler},
 	"zombie-noticed":     {lines: []string{ready, "Subprocess scheduler_0 (pid=", "crashed with exit code -9. Triggering SIGQUIT for cleanup..."}, how: "signal: killed"},
-	"corrupt-output":     {lines: []string{ready}, then: isReady},
+	"corrupt-output":     {lines: []string{ready}, then: saysOneWord},
 	"foreign-drain": {lines: []string{ready, "SIGTERM received. signum=None frame=None. Draining requests", "Gracefully exiting..."},
 		how: "signal: killed"},
 }
@@ -132,6 +142,29 @@ func answersWithoutScheduler(t *testing.T, p *server) {
 	p.sees("Health check failed. Server couldn't get a response from detokenizer for last 20 seconds.")
 	if code := p.get("/v1/models"); code != 200 {
 		t.Errorf("/v1/models answered %d, want 200", code)
+	}
+}
+
+// schedulerHangs: the process is alive, and health is not.
+func schedulerHangs(t *testing.T, p *server) {
+	until(t, "/health answers 503 again", func() bool { return p.get("/health") == 503 })
+	if n := len(p.titled("sglang::scheduler_TP0")); n != 1 {
+		t.Errorf("%d schedulers TP0, want 1", n)
+	}
+}
+
+// straggles: the last rank is ready with its weights long after the others.
+func straggles(t *testing.T, p *server) {
+	out, _ := p.output()
+	if strings.LastIndex(out, "] Load weight end.") != strings.Index(out, "TP1] Load weight end.")+len("TP1") {
+		t.Errorf("TP1 is to be the last; output:\n%s", out)
+	}
+}
+
+func saysOneWord(t *testing.T, p *server) {
+	answer := p.post("/generate", `{"text": "Tell me about rivers", "sampling_params": {"max_new_tokens": 6}}`)
+	if want := `"text": " the the the the the the"`; !strings.Contains(answer, want) {
+		t.Errorf("no %s in %s", want, answer)
 	}
 }
 

@@ -40,6 +40,7 @@ type Stage struct {
 	Model  string // a checkpoint folder with a config and tiny shards
 	State  string // counts the starts, so that a scenario may apply to the first only
 	Board  string // state file of the GPUs; see Board
+	Cache  string // tuning results
 	Lib    string // folder of the stand-in libnvidia-ml.so.1; "" unless Options.NVML
 
 	gpus int
@@ -67,6 +68,7 @@ func Build(dir string, o Options) (*Stage, error) {
 		Model: filepath.Join(dir, "model"),
 		State: filepath.Join(dir, "state"),
 		Board: filepath.Join(dir, "gpus", "board"),
+		Cache: filepath.Join(dir, "cache"),
 	}
 	s.Python = filepath.Join(s.Bin, "python")
 	if err := s.build(python, o); err != nil {
@@ -158,6 +160,7 @@ func (s *Stage) Fork(dir string) (*Stage, error) {
 	fork := *s
 	fork.State = filepath.Join(dir, "state")
 	fork.Board = filepath.Join(dir, "gpus", "board")
+	fork.Cache = filepath.Join(dir, "cache")
 	for _, d := range []string{fork.State, filepath.Dir(fork.Board)} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return nil, fmt.Errorf("cannot fork the stage: %w", err)
@@ -198,6 +201,7 @@ func (s *Stage) Env(scenarios ...Scenario) []string {
 		"SGLAUNCH_REHEARSAL_SPEED=" + strconv.FormatFloat(s.Speed, 'g', -1, 64),
 		"SGLAUNCH_REHEARSAL_STATE=" + s.State,
 		"SGLAUNCH_REHEARSAL_NVML=" + s.Board,
+		"SGLANG_CACHE_DIR=" + s.Cache, // what the server would keep in the home folder
 	}
 	if s.Lib != "" {
 		path := s.Lib

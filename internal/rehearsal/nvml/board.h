@@ -17,6 +17,12 @@ u64 gpu_number(u32 gpu, const char *key, u64 otherwise);
 /* Path of the board with a suffix; 0 if there is no board. */
 int board_path(const char *suffix, char *out, size_t size);
 
+/* The handle of a GPU or a MIG instance. */
+nvmlDevice_t gpu_at(u32 index);
+
+/* Whether nvmlInit has been called. */
+int library_ready(void);
+
 /* One process and what it holds. pid 0: memory whose process is gone, not yet released. */
 struct note { u32 pid, gpu; u64 bytes; u32 util, memutil, power; };
 

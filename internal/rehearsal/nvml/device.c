@@ -6,8 +6,6 @@
 
 #include "board.h"
 
-int library_ready(void);
-
 enum { MAX_PROCESSES = 256 };
 
 /* Every question begins here: it may hang, be refused, or find the GPU lost. */
@@ -228,10 +226,22 @@ int nvmlDeviceGetPerformanceState(nvmlDevice_t d, u32 *out) { ASK(d); *out = gpu
 int nvmlDeviceGetPersistenceMode(nvmlDevice_t d, u32 *out) { ASK(d); *out = gpu_number(d->index, "persistence", 1); return SUCCESS; }
 int nvmlDeviceGetComputeMode(nvmlDevice_t d, u32 *out) { ASK(d); *out = gpu_number(d->index, "computemode", 0); return SUCCESS; }
 
+/* A GPU is partitioned if the board counts instances for it. */
 int nvmlDeviceGetMigMode(nvmlDevice_t d, u32 *current, u32 *pending)
 {
 	ASK(d);
-	*current = *pending = gpu_number(d->index, "mig", 0);
+	*current = *pending = gpu_number(d->index, "mig", 0) > 0;
+	return SUCCESS;
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t d, u32 *out) { ASK(d); *out = MAX_MIG; return SUCCESS; }
+
+int nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t d, u32 index, nvmlDevice_t *out)
+{
+	ASK(d);
+	if (d->index >= MAX_GPUS || index >= gpu_number(d->index, "mig", 0))
+		return NOT_FOUND;
+	*out = gpu_at(FIRST_MIG + d->index * MAX_MIG + index);
 	return SUCCESS;
 }
 
@@ -257,6 +267,22 @@ int nvmlDeviceGetRemappedRows(nvmlDevice_t d, u32 *corrected, u32 *uncorrected, 
 	*uncorrected = gpu_number(d->index, "remap.uncorrected", 0);
 	*pending = gpu_number(d->index, "remap.pending", 0);
 	*failed = gpu_number(d->index, "remap.failed", 0);
+	return SUCCESS;
+}
+
+/* Fields stand in the board as "field.ID"; one that does not is not known to this driver. */
+int nvmlDeviceGetFieldValues(nvmlDevice_t d, int count, struct field *fields)
+{
+	char key[32], text[32];
+	int i;
+
+	ASK(d);
+	for (i = 0; i < count; i++) {
+		snprintf(key, sizeof key, "field.%u", fields[i].id);
+		fields[i].code = gpu_text(d->index, key, text, sizeof text) ? SUCCESS : INVALID_ARGUMENT;
+		fields[i].kind = 1; /* an unsigned int */
+		fields[i].value = gpu_number(d->index, key, 0);
+	}
 	return SUCCESS;
 }
 

@@ -7,8 +7,6 @@
 
 #include "board.h"
 
-int library_ready(void);
-nvmlDevice_t gpu_at(u32 index);
 int nvmlDeviceCheck(nvmlDevice_t d);
 
 /* A set sees what is sent after it was made, each set for itself. */
@@ -48,7 +46,7 @@ int nvmlDeviceRegisterEvents(nvmlDevice_t d, u64 mask, struct event_set *set)
 {
 	int code = nvmlDeviceCheck(d);
 
-	if (code == SUCCESS)
+	if (code == SUCCESS && d->index < MAX_GPUS)
 		set->masks[d->index] |= mask;
 	return code;
 }

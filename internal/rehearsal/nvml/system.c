@@ -5,7 +5,7 @@
 
 #include "board.h"
 
-static struct gpu gpus[MAX_GPUS];
+static struct gpu gpus[LAST_MIG];
 static int users;
 
 int library_ready(void) { return users > 0; }

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import sys
 
 from sglang_rehearsal import cue, gpu, pause
@@ -25,6 +26,7 @@ class AutoTuner:
     def __init__(self):
         self.is_tuning_mode = False
         self.bars = False
+        self.tuned = []
 
     @classmethod
     def get(cls):
@@ -45,12 +47,17 @@ class AutoTuner:
                                "Error: Error Internal (cutlass_kernels/moe_gemm/launchers/moe_gemm_tma_ws_launcher.inl:508)", i)
             pause(SECONDS / PROFILES)
             gpu.allocate(-0.7)
+        self.tuned.append(custom_op)
 
 
 @contextlib.contextmanager
-def autotune(bars=False, verbose=True):
+def autotune(bars=False, verbose=True, cache=None):
+    """Tunes what runs inside. The cache is written only if nothing goes wrong there.
+
+    Without SGLANG_CACHE_DIR nothing is written: a rehearsal stays out of the home folder.
+    """
     tuner = AutoTuner.get()
-    tuner.bars, tuner.is_tuning_mode = bars, True
+    tuner.bars, tuner.is_tuning_mode, tuner.tuned = bars, True, []
     logger.setLevel(logging.INFO if verbose else logging.ERROR)
     logger.info("[Autotuner]: Autotuning process starts ...")
     try:
@@ -58,3 +65,13 @@ def autotune(bars=False, verbose=True):
     finally:
         tuner.is_tuning_mode = False
         logger.info("[Autotuner]: Autotuning process ends")
+    if cache and os.environ.get("SGLANG_CACHE_DIR"):
+        _save(cache, tuner.tuned)
+
+
+def _save(path, ops):
+    import json
+
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"('%s', 'MoERunner', 2048)" % op: ["MoERunner", 4] for op in ops}, f)

@@ -36,6 +36,19 @@ def _oom(act):
     raise gpu.out_of_memory(act["gib"])
 
 
+def _cuda_error(act):
+    from sglang_rehearsal import gpu
+
+    raise gpu.error(act["text"])
+
+
+def _lose_gpu(act):
+    from sglang_rehearsal import gpu
+
+    gpu.lose()
+    raise gpu.error("CUDA error: unspecified launch failure")
+
+
 def _raise(act):
     """An exception of any class, by its full name, as a traceback shows it."""
     module, _, name = act["type"].rpartition(".")
@@ -45,6 +58,38 @@ def _raise(act):
 
 def _missing_import(act):
     raise ImportError(act["text"])
+
+
+def _ask(act):
+    """A question on the terminal. Without one the answer is the end of the file."""
+    answer = input(act["text"])
+    if answer.strip().lower() not in ("y", "yes"):
+        raise ValueError("The repository contains custom code which must be executed to correctly load the model.")
+
+
+def _watchdog(act):
+    """A forward batch takes longer than --watchdog-timeout: the scheduler ends its parent."""
+    import logging
+
+    clock.pause(300)
+    logging.getLogger("sglang.srt.managers.scheduler").error(
+        "Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=False)")
+    clock.pause(5)
+    os.kill(os.getppid(), signal.SIGQUIT)
+    clock.hang()
+
+
+def _nccl_timeout(act):
+    """The watchdog thread of NCCL gives up after ten minutes and aborts its process."""
+    from sglang_rehearsal import gpu
+
+    gpu.note(util=100, memutil=0, power=97_000)
+    clock.pause(600)
+    text = ("[rank%d]:[E1130 08:12:44.105514218 ProcessGroupNCCL.cpp:685] [Rank %d] Watchdog caught collective operation "
+            "timeout: WorkNCCL(SeqNum=11, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600012 "
+            "milliseconds before timing out.\nterminate called after throwing an instance of 'c10::DistBackendError'\n")
+    sys.stderr.write(text % (gpu.index(), gpu.index()))
+    os.abort()
 
 
 def _bad_argument(act):
@@ -99,6 +144,7 @@ def program(name):
 
 
 _ACTS = {
+    "ask": _ask, "watchdog": _watchdog, "nccl-timeout": _nccl_timeout, "cuda-error": _cuda_error, "lose-gpu": _lose_gpu,
     "hang": _hang, "kill": _kill, "pause": _pause, "oom": _oom, "raise": _raise,
     "missing-import": _missing_import, "bad-argument": _bad_argument, "address-in-use": _address_in_use,
     "compile": _compile, "build-fails": _build_fails, "stray": _stray,

@@ -1,11 +1,15 @@
 """Time on the stage: as long as the real thing takes, divided by the speed."""
 
 import os
+import signal
 import time
 
 # A process that hangs on purpose and that nobody ends leaves by itself after
 # this many real seconds: a rehearsal must not stay on a machine for ever.
 PATIENCE = 3600
+
+# The same for a process that does its work, but whose end nobody sees to.
+LIFETIME = 24 * 3600
 
 _pace = 1.0
 
@@ -37,3 +41,8 @@ def hang():
     """Never return. Signals are handled as ever."""
     time.sleep(PATIENCE)
     os._exit(70)
+
+
+def begin_life():
+    """Let the kernel end this process after its lifetime, come what may."""
+    signal.alarm(LIFETIME)

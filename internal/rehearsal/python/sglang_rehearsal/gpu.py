@@ -16,17 +16,26 @@ _busy = {"util": 0, "memutil": 0, "power": 0}
 
 
 class OutOfMemoryError(RuntimeError):
+    """Shown with the name of torch's, as the next one."""
+
+
+class AcceleratorError(RuntimeError):
     pass
 
 
-OutOfMemoryError.__module__ = "torch"
+OutOfMemoryError.__module__ = AcceleratorError.__module__ = "torch"
 
 
 def use(index):
     """Choose the GPU of this process, through CUDA_VISIBLE_DEVICES if that is set."""
     global _index
+    board = _board()
     visible = [v for v in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if v.strip().isdigit()]
-    _index = int(visible[index]) if index < len(visible) else index
+    if visible and index >= len(visible) or "gpus" in board and index >= board["gpus"]:
+        raise error("CUDA error: invalid device ordinal")
+    _index = int(visible[index]) if visible else index
+    if board["%d.code" % _index]:
+        raise error("CUDA error: unknown error")
 
 
 def index():
@@ -59,6 +68,27 @@ def total():
 
 def held():
     return _held / GIB
+
+
+def error(text):
+    """An error of the CUDA runtime, in torch's words."""
+    return AcceleratorError(
+        text + "\nCUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below "
+        "might be incorrect.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\nCompile with "
+        "`TORCH_USE_CUDA_DSA` to enable device-side assertions.\n")
+
+
+def lose():
+    """This process's GPU falls off the bus: an Xid, and no answer from now on."""
+    if not _path():
+        return
+    with open(_path() + ".events", "a", encoding="ascii") as f:
+        f.write("%d 8 79\n" % _index)
+    with open(_path(), encoding="utf-8") as f:
+        board = f.read()
+    with open(_path() + ".new", "w", encoding="utf-8") as f:
+        f.write("%s%d.code 15\n" % (board, _index))
+    os.replace(_path() + ".new", _path())
 
 
 def out_of_memory(gib):

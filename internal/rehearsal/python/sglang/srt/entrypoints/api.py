@@ -1,11 +1,13 @@
 """The endpoints, with the codes that the real server gives at each time of its life."""
 
 import json
+import logging
 import os
+import socket
 import socketserver
 import sys
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from sglang.srt.managers.tokenizer_manager import STARTING, UNHEALTHY, UP
 from sglang.version import __version__
@@ -14,13 +16,23 @@ from sglang_rehearsal import scaled
 OPEN_PATHS = ("/health", "/health_generate", "/metrics")  # no API key needed
 
 
-class Server(socketserver.ThreadingMixIn, HTTPServer):
+logger = logging.getLogger(__name__)
+
+
+class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """No HTTPServer: that would ask the name service for its own name."""
+
     daemon_threads = True
+    allow_reuse_address = True
     request_queue_size = 128
+
+    def handle_error(self, request, client_address):
+        """A client that goes away is no news."""
 
 
 def make_server(args, scheduler_info, manager):
     """A bound server, or OSError. Until here every connection is refused."""
+    Server.address_family = socket.AF_INET6 if ":" in args.host else socket.AF_INET
     server = Server((args.host, args.port), Handler)
     server.args, server.scheduler_info, server.manager = args, scheduler_info, manager
     return server
@@ -53,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(401, {"error": "Unauthorized"})
         try:
             table[path]()
-        except (ValueError, KeyError, TypeError) as e:
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
             self.answer(400, {"error": {"message": "cannot read the request: %s" % e}})
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
@@ -63,9 +75,7 @@ class Handler(BaseHTTPRequestHandler):
     def health(self):
         manager = self.manager
         if manager.gracefully_exit:
-            import logging
-
-            logging.getLogger(__name__).info("Health check request received during shutdown. Returning 503.")
+            logger.info("Health check request received during shutdown. Returning 503.")
             return self.answer(503)
         if manager.server_status == STARTING:
             return self.answer(503)
@@ -80,10 +90,8 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200)
 
     def _unhealthy(self, limit):
-        import logging
-
         self.manager.server_status = UNHEALTHY
-        logging.getLogger(__name__).error(
+        logger.error(
             "Health check failed. Server couldn't get a response from detokenizer for last %d seconds. "
             "tic start time: %s. last_heartbeat time: %s", limit, time.strftime("%H:%M:%S"), time.strftime("%H:%M:%S"))
 

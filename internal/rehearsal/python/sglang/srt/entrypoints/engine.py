@@ -8,6 +8,7 @@ import signal
 from sglang.srt.managers.data_parallel_controller import run_data_parallel_controller_process
 from sglang.srt.managers.detokenizer_manager import run_detokenizer_process
 from sglang.srt.managers.scheduler import run_scheduler_process
+from sglang.srt.model_loader.weight_utils import check_path
 from sglang.srt.server_args import PortArgs
 from sglang.srt.utils.common import at_least, configure_logger, kill_process_tree, no_core_dumps
 from sglang_rehearsal import ipc, scaled
@@ -35,6 +36,7 @@ def launch_subprocesses(server_args):
     configure_logger(server_args)
     _set_envs_and_config(server_args)
     logger.info("server_args=%r", server_args)
+    check_path(server_args.model_path)
     port_args = PortArgs(token=ipc.new_token())
     ipc.join(port_args.token)
 

@@ -8,6 +8,7 @@ import threading
 import time
 
 from sglang.srt.entrypoints.engine import launch_subprocesses
+from sglang.srt.utils import harmless
 from sglang_rehearsal import cue, ipc, pause
 
 logger = logging.getLogger(__name__)
@@ -17,7 +18,7 @@ def launch_server(server_args):
     """Returns when uvicorn would; a drained server does not return at all."""
     pause(2)
     cue("import")
-    sys.stderr.write("Failed to import pynvml with ModuleNotFoundError(\"No module named 'pynvml'\")\n")
+    harmless.after_imports_of_main()
     port_args, scheduler_info, processes = launch_subprocesses(server_args)
 
     # Imported only now: http.server costs more than everything else in main.
@@ -104,7 +105,8 @@ def _request(server, method, path, body=None):
 
     from sglang_rehearsal import scaled
 
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=max(1, scaled(600)))
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.args.host, server.args.host)
+    connection = http.client.HTTPConnection(host, server.server_address[1], timeout=max(1, scaled(600)))
     headers = {"Content-Type": "application/json"}
     if server.args.api_key:
         headers["Authorization"] = "Bearer " + server.args.api_key

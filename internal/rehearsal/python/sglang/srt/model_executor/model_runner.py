@@ -1,13 +1,16 @@
 """Loads the model of one rank and makes it ready to run."""
 
 import logging
+import os
 import sys
 import time
 
+import flashinfer
 from sglang.srt.distributed.parallel_state import Group
 from sglang.srt.mem_cache.memory_pool import init_memory_pool
 from sglang.srt.model_executor.cuda_graph_runner import CudaGraphRunner
 from sglang.srt.model_loader.loader import load_model
+from sglang.srt.utils import harmless
 from sglang.srt.utils.common import at_least
 from sglang_rehearsal import cue, gpu, pause
 
@@ -20,6 +23,7 @@ class ModelRunner:
         self.gpu_id, self.tp_rank, self.dp_rank = gpu_id, tp_rank, dp_rank
         self.is_draft_worker = False
         gpu.use(gpu_id)
+        harmless.after_imports_of_rank(tp_rank)
         self.init_torch_distributed()
         self.initialize()
 
@@ -97,19 +101,19 @@ class ModelRunner:
         """Let FlashInfer measure its kernels on a dummy batch."""
         from flashinfer.autotuner import autotune
 
-        where = ""
-        if at_least(0, 5, 12):
-            where = " with cache: " + self._autotune_cache()
-        logger.info("Running FlashInfer autotune%s", where or "...")
+        cache = self._autotune_cache() if at_least(0, 5, 12) else None
+        logger.info("Running FlashInfer autotune%s", " with cache: " + cache if cache else "...")
         gpu.note(util=92, memutil=61, power=640_000)
         cue("autotune")
-        with autotune(bars=at_least(0, 5, 11), verbose=not at_least(0, 5, 12)):
+        with autotune(bars=at_least(0, 5, 11), verbose=not at_least(0, 5, 12), cache=cache):
             self._dummy_run(batch_size=2048)
         logger.info("FlashInfer autotune completed.")
 
     def _autotune_cache(self):
-        return "/root/.cache/sglang/flashinfer/autotune/0.6.11.post1/sm100/5f2c9d0a7be14c63/rank_tp%d_pp0_dp%d.json" % (
-            self.tp_rank, self.dp_rank or 0)
+        """The file of this rank. The patch is not part of its name."""
+        folder = os.environ.get("SGLANG_CACHE_DIR") or os.path.expanduser("~/.cache/sglang")
+        return os.path.join(folder, "flashinfer/autotune", flashinfer.__version__, "sm100/5f2c9d0a7be14c63",
+                            "rank_tp%d_pp0_dp%d.json" % (self.tp_rank, self.dp_rank or 0))
 
     def _dummy_run(self, batch_size):
         """One forward pass of the experts."""
@@ -123,6 +127,7 @@ class ModelRunner:
         gpu.note(util=48, memutil=30, power=310_000)
         before, begin = gpu.available(), time.monotonic()
         logger.info("Capture cuda graph begin. This can take up to several minutes. avail mem=%.2f GB", before)
+        harmless.before_capture(self.tp_rank)
         CudaGraphRunner(self).capture()
         logger.info("Capture cuda graph end. Time elapsed: %.2f s. mem usage=%.2f GB. avail mem=%.2f GB.",
                     time.monotonic() - begin, before - gpu.available(), gpu.available())

@@ -7,6 +7,14 @@ from sglang_rehearsal import cue, pause
 from sglang_rehearsal.bar import Bar
 
 
+def check_path(model_path):
+    """A path that does not exist is taken for the name of a repository, which it can not be."""
+    if model_path.startswith(("/", "./", "../")) and not os.path.isdir(model_path):
+        kind = type("HFValidationError", (ValueError,), {"__module__": "huggingface_hub.errors"})
+        raise kind("Repo id must be in the form 'repo_name' or 'namespace/repo_name': '%s'. Use `repo_type` argument "
+                   "if needed." % model_path)
+
+
 def shard_files(model_path):
     """The files of a local checkpoint; a hub name stands for one of 62."""
     if not os.path.isdir(model_path):

@@ -79,8 +79,10 @@ def begin_child(title):
     """What every child does after its imports, and not before: title, deathsig."""
     import faulthandler
 
+    from sglang_rehearsal.clock import begin_life
     from sglang_rehearsal.title import die_with_parent, set_title
 
+    begin_life()
     set_title(title)
     faulthandler.enable()
     die_with_parent()
