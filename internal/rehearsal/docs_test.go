@@ -1,0 +1,67 @@
+package rehearsal
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the table of scenarios into docs/rehearsal.md")
+
+const docs = "../../docs/rehearsal.md"
+
+func TestDocsListTheScenarios(t *testing.T) {
+	content, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, rest, ok := strings.Cut(string(content), "-update -->\n")
+	_, end, ok2 := strings.Cut(rest, "<!-- end -->")
+	if !ok || !ok2 {
+		t.Fatalf("%s lacks the marks around the table", docs)
+	}
+	want := begin + "-update -->\n" + scenarioTable() + "<!-- end -->" + end
+	if want == string(content) {
+		return
+	}
+	if !*update {
+		t.Fatalf("the table in %s is not that of the code; run the test with -update", docs)
+	}
+	if err := os.WriteFile(docs, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func scenarioTable() string {
+	var b strings.Builder
+	b.WriteString("| scenario | what happens | release |\n| --- | --- | --- |\n")
+	for _, sc := range Scenarios() {
+		version := sc.Version
+		if version == "" {
+			version = DefaultVersion
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", sc.Name, sc.About, version)
+	}
+	return b.String()
+}
+
+// The acts that a scenario names must exist, and so must the cues.
+func TestScenariosAreSound(t *testing.T) {
+	seen := map[string]bool{}
+	for _, sc := range Scenarios() {
+		if seen[sc.Name] || sc.Name == "" || strings.ContainsAny(sc.Name, ", \n") {
+			t.Errorf("%q is no name for a scenario", sc.Name)
+		}
+		seen[sc.Name] = true
+		if !strings.HasSuffix(sc.About, ".") && !strings.HasSuffix(sc.About, `."`) {
+			t.Errorf("%s: %q is no sentence", sc.Name, sc.About)
+		}
+		if sc.Version != "" {
+			if _, err := autotuneList(sc.Version); err != nil {
+				t.Errorf("%s: %v", sc.Name, err)
+			}
+		}
+	}
+}
