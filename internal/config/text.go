@@ -81,12 +81,9 @@ func listText(v reflect.Value) string {
 func mapText(v reflect.Value) string {
 	var pairs []string
 	for _, key := range v.MapKeys() {
-		name, err := strconv.Unquote(tomlText(key))
-		if err != nil {
-			name = key.String()
-		}
-		if !isBare(name) {
-			name = quote(name)
+		name := tomlText(key) // in quotes
+		if bare := name[1 : len(name)-1]; isBare(bare) {
+			name = bare
 		}
 		pairs = append(pairs, name+" = "+tomlText(v.MapIndex(key)))
 	}
