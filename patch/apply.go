@@ -178,7 +178,7 @@ func (s *session) claim(c *content) (shared bool, err error) {
 	}
 	held := s.book.entry(path)
 	switch {
-	case held != nil && now.sum == held.After && held.After == hash(c.working):
+	case held != nil && now.sum == held.After && held.After == Hash(c.working):
 		return true, nil
 	case held != nil && now.sum == held.After:
 		return false, fmt.Errorf("cannot apply to %s: %w: %s", path, ErrLeased, held.holders(s.book))
@@ -195,9 +195,9 @@ func (s *session) claim(c *content) (shared bool, err error) {
 // brings back the very inode.
 func (s *session) newEntry(c *content, n int) (*entry, error) {
 	path := c.place.path
-	tag := fmt.Sprintf("%s-%d", hash([]byte(path + s.now().String()))[:12], n)
+	tag := fmt.Sprintf("%s-%d", Hash([]byte(path + s.now().String()))[:12], n)
 	e := &entry{
-		Path: path, Lock: c.place.lock, Before: c.disk.sum, After: hash(c.working), Node: c.disk.inode,
+		Path: path, Lock: c.place.lock, Before: c.disk.sum, After: Hash(c.working), Node: c.disk.inode,
 		Written: s.newTime(path, c.disk.ModTime), Temp: tempBeside(path, tag),
 		Caches: cacheDirs(c.place.caches), Keep: c.keep, Patches: c.patches, Module: c.module,
 	}
@@ -239,7 +239,7 @@ func (s *session) savePyc(path, tag string) (saved, error) {
 
 // keep stores a content under its hash, durably.
 func (s *session) keep(content []byte) error {
-	sum := hash(content)
+	sum := Hash(content)
 	if _, err := s.original(sum); err == nil {
 		return nil
 	}

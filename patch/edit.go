@@ -56,6 +56,9 @@ func (s *source) locate(e Edit) ([]span, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Find == "" {
+		return nil, &mismatch{reason: "the text to find is empty", absent: true}
+	}
 	var spans []span
 	for at := start; ; {
 		i := bytes.Index(s.text[at:end], []byte(e.Find))

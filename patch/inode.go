@@ -39,7 +39,8 @@ type file struct {
 	sum     string
 }
 
-func hash(content []byte) string {
+// Hash is the SHA-256 of a content as plans and launch.toml write it.
+func Hash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
@@ -55,7 +56,7 @@ func readFile(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{inode: node, content: content, sum: hash(content)}, nil
+	return &file{inode: node, content: content, sum: Hash(content)}, nil
 }
 
 func readInode(path string) (inode, error) {

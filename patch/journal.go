@@ -168,12 +168,12 @@ func (r record) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, "%s %s\n", hash(body)[:sumDigits], body), nil
+	return fmt.Appendf(nil, "%s %s\n", Hash(body)[:sumDigits], body), nil
 }
 
 func decode(line []byte) (record, error) {
 	sum, body, ok := bytes.Cut(line, []byte(" "))
-	if !ok || string(sum) != hash(body)[:sumDigits] {
+	if !ok || string(sum) != Hash(body)[:sumDigits] {
 		return record{}, errors.New("its checksum is wrong")
 	}
 	var r record

@@ -62,7 +62,7 @@ type finding struct {
 // judge decides the state by content. disk is the file as it is; working is the
 // same with earlier patches of the plan applied, and what the change works on.
 func (c candidate) judge(disk, working []byte, o origin) finding {
-	sum := hash(disk)
+	sum := Hash(disk)
 	if c.after != "" && sum == c.after {
 		return finding{state: WasApplied, fits: true, reason: "the file has just the content that the patch makes"}
 	}
@@ -137,7 +137,7 @@ func (c candidate) judgeKnown(after []byte, misfit error, undoes, present bool) 
 
 func (c candidate) judgeAltered(after, before []byte, misfit error, undoes, present bool, o origin) finding {
 	switch {
-	case misfit != nil && undoes && c.isKnown(hash(before), o):
+	case misfit != nil && undoes && c.isKnown(Hash(before), o):
 		return finding{state: WasApplied, fits: true, reason: "the file has just the content that the patch makes, put there by somebody else; it stays"}
 	case present, misfit != nil && undoes:
 		return finding{state: AppliedForeign, fits: true, reason: "the change is there, in a file that differs from its release otherwise; it stays"}
@@ -179,7 +179,7 @@ func (c candidate) pristine(after []byte, reason string) finding {
 			return finding{state: Drifted, reason: fmt.Sprintf("the change would not bring %s into the code", shorten(a.Find))}
 		}
 	}
-	if c.after != "" && hash(after) != c.after {
+	if c.after != "" && Hash(after) != c.after {
 		return finding{state: Drifted, reason: "the change would not give the content in sha256_after"}
 	}
 	return finding{state: Pristine, fits: true, after: after, reason: reason}

@@ -88,7 +88,7 @@ func (l *Ledger) original(sum string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if hash(content) != sum {
+	if Hash(content) != sum {
 		return nil, fmt.Errorf("the original kept in %s has changed", l.path(originalsName, sum))
 	}
 	return content, nil

@@ -53,7 +53,7 @@ func (s *session) prepareOverlay(p *Plan, owner Owner, applied *Applied) (string
 		}
 		name := fmt.Sprintf("%d-%s", i, filepath.Base(c.place.path))
 		copies[name] = c.working
-		good := []string{c.disk.sum, hash(c.base)}
+		good := []string{c.disk.sum, Hash(c.base)}
 		slices.Sort(good)
 		modules[c.module] = overlaid{c.place.path, name, slices.Compact(good)}
 		applied.Files = append(applied.Files, c.place.path)
@@ -66,7 +66,7 @@ func (s *session) prepareOverlay(p *Plan, owner Owner, applied *Applied) (string
 		return "", err
 	}
 	copies["overlay.json"], copies["sitecustomize.py"] = table, []byte(overlayScript)
-	name := hash(fmt.Append(nil, owner, s.now().UnixNano()))[:16]
+	name := Hash(fmt.Append(nil, owner, s.now().UnixNano()))[:16]
 	if err := s.fillOverlay(s.path(overlaysName, name), copies); err != nil {
 		return "", fmt.Errorf("cannot make the overlay: %w", err)
 	}

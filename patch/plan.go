@@ -269,7 +269,7 @@ func (pl *planner) plan() *Plan {
 		if now == nil || t.Refused {
 			continue
 		}
-		t.After = hash(now.working)
+		t.After = Hash(now.working)
 		if pl.contested(now) {
 			t.Refused, t.Reason = true, fmt.Sprintf("the file holds another set of patches, for %s", now.held.holders(pl.book))
 			t.Hint = "wait until that launch has ended, or use method = \"overlay\""
@@ -281,7 +281,7 @@ func (pl *planner) plan() *Plan {
 // contested tells whether the disk holds patched content of ours that is not
 // what this plan would put there.
 func (pl *planner) contested(now *content) bool {
-	return now.held != nil && len(now.patches) > 0 && now.method == MethodFile && hash(now.working) != now.disk.sum
+	return now.held != nil && len(now.patches) > 0 && now.method == MethodFile && Hash(now.working) != now.disk.sum
 }
 
 func unified(name string, before, after []byte) string {

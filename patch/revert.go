@@ -275,7 +275,7 @@ func (s *session) intact(link, sum string, node inode) bool {
 		return true // what it leads to is not ours
 	}
 	content, err := readBounded(path)
-	return err == nil && hash(content) == sum
+	return err == nil && Hash(content) == sum
 }
 
 func (s *session) copyTo(temp, sum string, node inode) error {
@@ -350,7 +350,7 @@ func readFolder(dir, stem string) (folder, error) {
 	if err != nil {
 		return folder{}, err
 	}
-	return folder{Path: dir, ModTime: info.ModTime().UnixNano(), Names: hash([]byte(strings.Join(others, "\x00")))}, nil
+	return folder{Path: dir, ModTime: info.ModTime().UnixNano(), Names: Hash([]byte(strings.Join(others, "\x00")))}, nil
 }
 
 // restoreFolders gives the folders the times they had before an apply.
