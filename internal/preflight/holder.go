@@ -31,9 +31,10 @@ func holderOf(pid int) (holder, bool) {
 // listening is the state of a socket in /proc/net/tcp.
 const listening = "0A"
 
-// portHolder finds who listens on a port. It takes looking at the descriptors
-// of all processes; those of other users show only to root.
-func portHolder(port int) (holder, bool) {
+// portHolder finds who listens on a port; listened tells whether anybody does.
+// It takes looking at the descriptors of all processes: those of other users
+// show only to root, and then the holder is zero.
+func portHolder(port int) (h holder, listened bool) {
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		for _, inode := range listeners(table, port) {
@@ -54,7 +55,7 @@ func portHolder(port int) (holder, bool) {
 			return h, true
 		}
 	}
-	return holder{}, false
+	return holder{}, true
 }
 
 // listeners are the inodes of the sockets that listen on a port.

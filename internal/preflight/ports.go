@@ -153,10 +153,13 @@ func (p port) address() (network, address string) {
 // taken says in words that the port is not free.
 func (p port) taken() string {
 	text := fmt.Sprintf("port %d (%s) is taken", p.number, p.what)
-	if h, ok := portHolder(p.number); ok {
+	switch h, listened := portHolder(p.number); {
+	case h.pid > 0:
 		return text + " by " + h.String()
+	case listened:
+		return text + " by a process that does not show itself"
 	}
-	return text + ", by a process that does not show itself"
+	return text + ": nobody listens, the kernel still holds it for connections that are ending"
 }
 
 // checkNodes looks at what a launch over several nodes needs beyond ports.
