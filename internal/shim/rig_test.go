@@ -3,6 +3,7 @@ package shim_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -37,6 +38,7 @@ const (
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVar); role {
 	case "":
+		_ = flag.Set("rapid.checks", "25") // megabytes each
 		os.Exit(m.Run())
 	case "shim":
 		os.Exit(runShim())
