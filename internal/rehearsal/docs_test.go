@@ -1,8 +1,10 @@
 package rehearsal
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -47,8 +49,47 @@ func scenarioTable() string {
 	return b.String()
 }
 
-// The acts that a scenario names must exist, and so must the cues.
+// Every cue that a scenario waits for is given somewhere, and every act exists.
 func TestScenariosAreSound(t *testing.T) {
+	var scripts []struct {
+		Name string
+		Acts []struct{ At, Do string }
+	}
+	if err := json.Unmarshal(scenariosJSON, &scripts); err != nil {
+		t.Fatal(err)
+	}
+	code := pythonSource(t)
+	for _, sc := range scripts {
+		for _, a := range sc.Acts {
+			if !strings.Contains(code, fmt.Sprintf("cue(%q", a.At)) {
+				t.Errorf("%s waits for %q, which nobody gives", sc.Name, a.At)
+			}
+			if !strings.Contains(code, fmt.Sprintf("%q: _", a.Do)) {
+				t.Errorf("%s does %q, which acts.py does not know", sc.Name, a.Do)
+			}
+		}
+	}
+}
+
+// pythonSource is the whole of the embedded packages.
+func pythonSource(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	err := fs.WalkDir(pythonFiles, "python", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		content, err := pythonFiles.ReadFile(path)
+		all.Write(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+func TestNamesOfScenarios(t *testing.T) {
 	seen := map[string]bool{}
 	for _, sc := range Scenarios() {
 		if seen[sc.Name] || sc.Name == "" || strings.ContainsAny(sc.Name, ", \n") {
