@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"sglaunch/internal/mask"
@@ -32,19 +33,21 @@ func Command(p Proc) string {
 	return clip(strings.TrimSpace(line), shownCommand)
 }
 
+// Environ returns the environment of a process as it was when it began its
+// program, as far as that can be read. Titles wipe it: then it is empty.
+func Environ(pid int) ([]string, error) {
+	text, err := fileOf(pid, "environ", environLimit)
+	if err != nil {
+		return nil, err
+	}
+	return strings.FieldsFunc(string(text), func(r rune) bool { return r == 0 }), nil
+}
+
 // HasEnv reports whether NAME=value is in the environment of a process, as far
 // as that can be read. No is not a proof: titles wipe it, exec replaces it.
 func HasEnv(pid int, marker string) bool {
-	text, err := fileOf(pid, "environ", environLimit)
-	if err != nil || marker == "" {
-		return false
-	}
-	for pair := range bytes.SplitSeq(text, []byte{0}) {
-		if string(pair) == marker {
-			return true
-		}
-	}
-	return false
+	env, err := Environ(pid)
+	return err == nil && slices.Contains(env, marker)
 }
 
 // Condition says in words why a process may not end, or "" where its state

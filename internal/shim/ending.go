@@ -93,15 +93,13 @@ func (s *shim) letSupervisorGo() {
 // flush waits until everything is written, or until a reader has taken nothing
 // for a long time.
 func (s *shim) flush() {
-	select {
-	case <-s.end.gone:
-	case <-time.After(exitWait):
+	if !awaitClose(s.end.gone, exitWait) {
 		s.do(func() { s.signalSupervisor(unix.SIGKILL) })
 	}
 	if sp := s.srv.spool; sp != nil {
-		select {
-		case <-sp.sealed:
-		case <-time.After(sealWait):
+		awaitClose(sp.sealed, sealWait)
+		if s.srv.copied != nil {
+			awaitClose(s.srv.copied, sealWait)
 		}
 	}
 	for _, o := range []*outlet{s.out, s.err} {
@@ -109,6 +107,18 @@ func (s *shim) flush() {
 		o.awaitEnd(s.o.FlushPatience)
 	}
 	s.do(s.leave)
+}
+
+// awaitClose waits for a channel to be closed, but not for ever.
+func awaitClose(c chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 func (s *shim) leave() { s.over = true }

@@ -115,3 +115,60 @@ func TestShimDies(t *testing.T) {
 		t.Errorf("left: %+v", left)
 	}
 }
+
+// What was a child of our process before it became a shim, and what a supervisor
+// leaves behind, is not of the attempt.
+func TestOthersAreSpared(t *testing.T) {
+	r := newRig(t, rigOptions{wrap: []string{"sh", "-c", `sleep 1000 & exec "$0"`}})
+	p := r.supervisor()
+	hook := startHook(t, p)
+	spec := r.spec(1, "sh", "-c", "(setsid sleep 1000 &); echo up; exec sleep 1000")
+	p.spawn(spec)
+	p.awaitOutput("up")
+	var before proc.ID
+	eventually(t, "the child of before", func() bool {
+		below, _ := proc.Descendants(r.pid())
+		for _, q := range below {
+			if q.PPID == r.pid() && q.Comm == "sleep" && !proc.HasEnv(q.PID, spec.Marker) {
+				before = q.ID
+			}
+		}
+		return before.PID != 0
+	})
+	p.die()
+	p = r.supervisor()
+	p.kill(1)
+	p.await(wire.TreeGone)
+	for name, id := range map[string]proc.ID{"the child of before": before, "the hook": hook} {
+		if !proc.Alive(id) {
+			t.Errorf("%s was killed", name)
+		}
+	}
+	below, _ := proc.Descendants(r.pid())
+	for _, q := range below {
+		if !q.Dead() && proc.HasEnv(q.PID, spec.Marker) {
+			t.Errorf("survivor: %+v", q)
+		}
+	}
+	p.finish(0)
+	r.exit(10 * time.Second)
+	_ = proc.Send(before, unix.SIGKILL)
+	_ = proc.Send(hook, unix.SIGKILL)
+}
+
+// startHook has the supervisor's process start something that leaves it at once.
+func startHook(t *testing.T, p *part) proc.ID {
+	t.Helper()
+	_ = unix.Kill(p.pid, unix.SIGUSR1)
+	var hook proc.ID
+	eventually(t, "the hook", func() bool {
+		below, _ := proc.Descendants(p.rig.pid())
+		for _, q := range below {
+			if q.Comm == "sleep" && q.PPID == p.rig.pid() && proc.HasEnv(q.PID, "SHIM_TEST_HOOK=1") {
+				hook = q.ID
+			}
+		}
+		return hook.PID != 0
+	})
+	return hook
+}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -77,6 +78,15 @@ func relay() int {
 	if err != nil {
 		return 4
 	}
+	hooks := make(chan os.Signal, 1)
+	signal.Notify(hooks, unix.SIGUSR1)
+	go func() {
+		for range hooks { // starts what a hook would, and leaves it alone
+			cmd := exec.Command("sh", "-c", "setsid sleep 1000 & exit")
+			cmd.Env = append(os.Environ(), "SHIM_TEST_HOOK=1")
+			_ = cmd.Run()
+		}
+	}()
 	fmt.Fprintf(test, "%08d", os.Getpid())
 	done := make(chan struct{}, 2)
 	go func() { _, _ = io.Copy(test, link); done <- struct{}{} }()

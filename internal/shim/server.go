@@ -26,8 +26,10 @@ type server struct {
 	starting bool
 	ended    chan struct{} // closed when the server itself has ended
 	pumps    int           // of its outputs, that still run
+	copied   chan struct{} // closed when standard error has its own log; nil: it gets none
 	members  map[proc.ID]proc.Proc
 	killing  bool
+	kills    int            // so far
 	killSoon *time.Duration // asked for while the server is being started
 	left     []wire.Proc    // what the last kill could not end
 }
@@ -88,7 +90,7 @@ func (s *shim) startOf(spec wire.Spec, st *stage) start {
 	}
 	return start{
 		argv: spec.Argv, dir: spec.Dir, env: env, files: st.theirs, newSession: true,
-		terminal: st.master != nil, diesWithUs: true, oom: s.oom.original, side: proc.Ours,
+		terminal: st.master != nil, diesWithUs: true, oom: s.oom.original, side: proc.Ours, marker: spec.Marker,
 	}
 }
 
@@ -157,7 +159,9 @@ func (s *shim) spawned(st *stage, p proc.Proc, err error) {
 	s.facts.Server = asWire(p)
 	s.send(wire.Message{Type: wire.Spawned, Attempt: s.facts.Attempt, Proc: s.facts.Server})
 	s.seen([]proc.Proc{p}, nil)
-	s.stdin.attach(st.master)
+	if st.typed {
+		s.stdin.attach(st.master)
+	}
 	s.watchSoon.ring()
 	if limit := s.srv.killSoon; limit != nil {
 		s.kill(*limit)
@@ -176,12 +180,14 @@ func (s *shim) showOutput(st *stage) {
 		s.err.show(sp, errout)
 	}
 	if path := s.srv.spec.Errors; path != "" && st.master == nil {
-		go copyLane(sp, path, s.troubleLater)
+		s.srv.copied = make(chan struct{})
+		go copyLane(sp, path, s.troubleLater, s.srv.copied)
 	}
 }
 
 // copyLane writes standard error into a log of its own.
-func copyLane(sp *spool, path string, trouble func(string)) {
+func copyLane(sp *spool, path string, trouble func(string), copied chan struct{}) {
+	defer close(copied)
 	f, err := openLog(path)
 	if err != nil {
 		trouble(err.Error())

@@ -97,6 +97,11 @@ type shim struct {
 	tree    *proc.Tree
 	sids    map[int]bool // sessions of the server's tree
 	began   bool         // a server was started
+	marker  string       // of the newest attempt
+	session int          // our own
+	// strangers are below us too: what was here before, or whatever loses its
+	// parents in our container.
+	strangers bool
 }
 
 // Run serves one launch and returns the exit status of sglaunch. It takes the
@@ -125,6 +130,7 @@ func (s *shim) open() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot become the parent of orphans: %w", err)
 	}
+	s.session, s.strangers = self.Session, self.PID == 1
 	s.facts.Hello = wire.Hello{Version: wire.Version, PID: self.PID, Start: self.Start}
 	s.tree = proc.NewTree(self.PID, s.judge)
 	s.oom = lowerOOM()

@@ -93,16 +93,34 @@ func (s *shim) asked(sig syscall.Signal) {
 // suspend stops the whole job, as Ctrl-Z does with a raw command: the server
 // has a session of its own, where the terminal's SIGTSTP does not arrive.
 func (s *shim) suspend() {
-	if tty, err := os.Open("/dev/tty"); err != nil {
-		return // no job control: nobody would continue us
-	} else {
-		tty.Close()
+	if !jobControlled() {
+		return
 	}
 	s.send(wire.Message{Type: wire.Suspended})
 	s.signalServer(unix.SIGSTOP, wire.ScopeTree)
 	s.signalSupervisor(unix.SIGSTOP)
 	s.suspended = true
 	_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
+}
+
+// jobControlled reports whether a shell would continue us: whether our process
+// group has a parent in our session. Without one the kernel stops nobody on
+// Ctrl-Z either.
+func jobControlled() bool {
+	self, err := proc.Identify(os.Getpid())
+	if err != nil {
+		return false
+	}
+	for p := self; ; {
+		parent, err := proc.Identify(p.PPID)
+		if err != nil || parent.Session != self.Session {
+			return false
+		}
+		if parent.Group != self.Group {
+			return true
+		}
+		p = parent
+	}
 }
 
 func (s *shim) resume() {

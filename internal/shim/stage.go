@@ -21,6 +21,7 @@ type stage struct {
 	master  *os.File // of the pty; nil with pipes
 	theirs  []*os.File
 	borrows *os.File // the one of theirs that is the person's
+	typed   bool     // what is typed at our terminal goes to the master
 	sources []source
 }
 
@@ -84,7 +85,7 @@ func (s *shim) terminal(spec wire.Spec) (*stage, error) {
 	case spec.Stdin == "inherit":
 		st.lend(s.o.Stdin)
 	case spec.Stdin != "null" && isTerminal(s.o.Stdin):
-		st.theirs[0] = slave
+		st.theirs[0], st.typed = slave, true
 	}
 	return st, nil
 }

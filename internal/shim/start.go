@@ -28,6 +28,7 @@ type start struct {
 	diesWithUs bool
 	oom        string // its oom_score_adj; "" leaves it
 	side       proc.Side
+	marker     string // NAME=value in env by which descendants are known
 }
 
 // startStarter returns the queue of the goroutine that starts processes. Its
@@ -53,7 +54,7 @@ func (s *shim) fork(r start, report func(proc.Proc, error)) {
 	if err == nil {
 		s.tree.Put(p, r.side)
 		if r.side == proc.Ours {
-			s.sids[p.Session], s.began = true, true
+			s.sids[p.Session], s.began, s.marker = true, true, r.marker
 		}
 	}
 	report(p, err)

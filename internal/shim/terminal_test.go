@@ -85,9 +85,24 @@ func TestControlC(t *testing.T) {
 	r.exit(10 * time.Second)
 }
 
-// Ctrl-Z stops all three, fg continues all three.
+// Ctrl-Z stops all three, and fg continues all three.
 func TestControlZ(t *testing.T) {
 	o, master, _ := person(t)
+	o.wrap = []string{"python3", "-c", `
+import os, signal, sys
+# A shell with job control, of one job.
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+pid = os.fork()
+if pid == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.argv[1], sys.argv[1:])
+while True:
+    _, status = os.waitpid(pid, os.WUNTRACED)
+    if not os.WIFSTOPPED(status):
+        sys.exit(os.waitstatus_to_exitcode(status))
+`}
 	r := newRig(t, o)
 	p := r.supervisor()
 	spec := r.spec(1, self())
@@ -97,15 +112,33 @@ func TestControlZ(t *testing.T) {
 	if _, err := master.WriteString("\x1a"); err != nil {
 		t.Fatal(err)
 	}
-	for _, pid := range []int{r.pid(), server.PID, p.pid} {
+	for _, pid := range []int{p.hello.PID, server.PID, p.pid} {
 		eventually(t, "a stopped process", func() bool { return stateOf(pid) == 'T' })
 	}
-	r.signal(unix.SIGCONT)
-	for _, pid := range []int{r.pid(), server.PID, p.pid} {
+	_ = unix.Kill(p.hello.PID, unix.SIGCONT)
+	for _, pid := range []int{p.hello.PID, server.PID, p.pid} {
 		eventually(t, "a running process", func() bool { return stateOf(pid) != 'T' })
 	}
 	p.await(wire.Suspended)
 	p.await(wire.Resumed)
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+// Where no shell could continue us, Ctrl-Z stops nobody, as the kernel has it.
+func TestControlZWithoutAShell(t *testing.T) {
+	o, master, _ := person(t)
+	r := newRig(t, o)
+	p := r.supervisor()
+	spec := r.spec(1, self())
+	spec.Env = role("signals")
+	p.spawn(spec)
+	p.awaitOutput("listening")
+	if _, err := master.WriteString("\x1a"); err != nil {
+		t.Fatal(err)
+	}
+	r.signal(unix.SIGUSR1) // arrives after it
+	p.awaitOutput("heard user defined signal 1")
 	p.finish(0)
 	r.exit(10 * time.Second)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"sglaunch/internal/proc"
@@ -54,21 +55,30 @@ func (s *shim) look() (changed bool) {
 	return false
 }
 
-// judge decides whose a child of ours is that nobody saw with its parents:
-// an orphan. The lock is held.
+// judge decides whose a child of ours is that nobody saw with its parents: an
+// orphan. The lock is held. In doubt it is the server's, unless other processes
+// may have left it to us: as the first process of a container, and where some
+// were below us before the launch began, an orphan has to show a sign.
 func (s *shim) judge(p proc.Proc) proc.Side {
 	if !s.began {
-		return proc.Aside // it was here before us
+		s.strangers = true
+		return proc.Aside
 	}
 	if s.sids[p.Session] {
 		return proc.Ours
 	}
 	for _, other := range s.tree.Members(proc.Aside) {
-		if other.Group == p.Group {
+		if other.Group == p.Group || other.Session == p.Session && p.Session != s.session {
 			return proc.Aside
 		}
 	}
-	if proc.HasEnv(p.PID, fmt.Sprintf("%s=%d", asideMarker, os.Getpid())) {
+	env, err := proc.Environ(p.PID)
+	switch {
+	case err != nil || len(env) == 0: // wiped, as setproctitle does
+		return proc.Ours
+	case slices.Contains(env, fmt.Sprintf("%s=%d", asideMarker, os.Getpid())):
+		return proc.Aside
+	case s.strangers && !slices.Contains(env, s.marker):
 		return proc.Aside
 	}
 	return proc.Ours
@@ -78,13 +88,14 @@ func (s *shim) judge(p proc.Proc) proc.Side {
 func (s *shim) seen(born []proc.Proc, died []proc.ID) {
 	for _, id := range died {
 		delete(s.srv.members, id)
+		s.records.died(id)
 	}
 	for _, p := range born {
 		if _, known := s.srv.members[p.ID]; known {
 			continue
 		}
 		s.srv.members[p.ID] = p
-		s.records.add([]proc.Proc{p})
+		s.records.born(p)
 		s.sendMember(p)
 	}
 }
@@ -113,19 +124,23 @@ func (s *shim) kill(limit time.Duration) {
 		return
 	}
 	s.srv.killing = true
-	attempt := s.facts.Attempt
-	result := func(gone bool, left []proc.Proc) {
-		if s.facts.Attempt == attempt && s.srv.killing {
-			s.killed(gone, left)
-		}
-	}
+	s.srv.kills++
+	attempt, number := s.facts.Attempt, s.srv.kills
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		gone, left := proc.KillAll(ctx, proc.Membership{Follow: s.follow})
-		s.do(func() { result(gone, left) })
+		s.do(func() {
+			if s.facts.Attempt == attempt && (gone || s.srv.killing) { // good news count late too
+				s.killed(gone, left)
+			}
+		})
 	}()
-	s.after(limit+killSlack, func() { result(false, s.memberList()) })
+	s.after(limit+killSlack, func() {
+		if s.facts.Attempt == attempt && s.srv.killing && s.srv.kills == number {
+			s.killed(false, s.memberList())
+		}
+	})
 }
 
 // follow scans and returns both sides; what is new goes to the loop too.
