@@ -338,7 +338,7 @@ func (s *session) verify(p *Plan) error {
 		q.add(&q.Packages, top)
 		q.add(&q.Modules, c.module)
 	}
-	where, err := p.Interpreter.locate(s.ctx, q)
+	where, err := s.ask(s.ctx, p.Interpreter, q)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Ledger struct {
 	dir  string
 	disk disk
 	now  func() time.Time
+	ask  func(context.Context, Interpreter, question) (*whereabouts, error)
 }
 
 const (
@@ -52,13 +53,17 @@ func openLedger(dir string, d disk) (*Ledger, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot open the patch ledger: %w", err)
 	}
-	l := &Ledger{dir: dir, disk: d, now: time.Now}
+	l := &Ledger{dir: dir, disk: d, now: time.Now, ask: askInterpreter}
 	for _, name := range []string{originalsName, linksName, overlaysName} {
 		if err := d.Mkdir(l.path(name)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, fmt.Errorf("cannot open the patch ledger: %w", err)
 		}
 	}
 	return l, nil
+}
+
+func askInterpreter(ctx context.Context, in Interpreter, q question) (*whereabouts, error) {
+	return in.locate(ctx, q)
 }
 
 func (l *Ledger) path(parts ...string) string {

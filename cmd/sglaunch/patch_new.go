@@ -109,6 +109,9 @@ func newPatch(name, module string, found patch.Located, changed []byte) (draft, 
 	if err != nil {
 		return draft{}, err
 	}
+	for i := range edits {
+		edits[i].Count = 1 // said, for a person to see what it means
+	}
 	if name == "" {
 		name = strings.ReplaceAll(module[strings.LastIndexByte(module, '.')+1:], "_", "-")
 	}
