@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,7 +17,9 @@ type Activity struct {
 	CPU       time.Duration // user and system time
 	ReadBytes uint64        // fetched from storage; a warm page cache reads nothing
 	Faults    uint64        // page faults, minor and major
-	Compilers []Proc        // members that compile right now
+	Major     uint64        // of these the major ones: a page came from storage
+	Compilers []Proc        // members that compile: new since the last reading, or with CPU time used since
+	States    map[byte]int  // how many of the living are in which state
 	Blocked   []string      // members in uninterruptible sleep, "pid name"
 	Living    int
 	Missing   []string // what could not be read, and why
@@ -31,8 +33,10 @@ var compilers = map[string]bool{
 	"ld": true, "as": true, "collect2": true, "hipcc": true, "nvlink": true,
 }
 
-// ticks a second of the times in /proc/PID/stat (USER_HZ, 100 on Linux).
-const ticksPerSecond = 100
+// workers are programs of an interpreter that compile: torch's inductor keeps a
+// pool of them, which Triton's compiler runs in too. Their name is python's, so
+// they are known by their command line.
+const workers = "compile_worker"
 
 // Sampler reads activity again and again. It is used by one goroutine.
 type Sampler struct {
@@ -41,13 +45,15 @@ type Sampler struct {
 }
 
 type counters struct {
-	cpu, read, faults uint64
+	cpu, read, faults, major uint64
+	compiles                 bool
 }
 
 func (c *counters) add(o counters) {
 	c.cpu += o.cpu
 	c.read += o.read
 	c.faults += o.faults
+	c.major += o.major
 }
 
 // NewSampler returns a sampler that has read nothing yet.
@@ -56,7 +62,7 @@ func NewSampler() *Sampler { return &Sampler{last: map[ID]counters{}} }
 // Sample reads the members once. Each read has its own limit, so that a
 // process that hangs in the kernel holds nobody; ctx bounds the whole round.
 func (s *Sampler) Sample(ctx context.Context, members []ID) Activity {
-	var a Activity
+	a := Activity{States: map[byte]int{}}
 	now := make(map[ID]counters, len(members))
 	denied := 0
 	for i, id := range members {
@@ -69,13 +75,16 @@ func (s *Sampler) Sample(ctx context.Context, members []ID) Activity {
 			continue
 		}
 		a.Living++
-		c := counters{cpu: p.CPU, faults: p.MinorFaults + p.MajorFaults}
+		a.States[p.State]++
+		before, known := s.last[id]
+		c := counters{cpu: p.CPU, faults: p.MinorFaults + p.MajorFaults, major: p.MajorFaults}
+		c.compiles = before.compiles || compiles(p, known)
 		if c.read, err = readBytes(id.PID); err != nil {
 			denied++
-			c.read = s.last[id].read
+			c.read = before.read
 		}
 		now[id] = c
-		if compilers[p.Comm] {
+		if c.compiles && (!known || c.cpu > before.cpu) {
 			a.Compilers = append(a.Compilers, p)
 		}
 		if p.State == 'D' {
@@ -101,9 +110,21 @@ func (s *Sampler) fold(now map[ID]counters, a *Activity) {
 	for _, c := range now {
 		total.add(c)
 	}
-	a.CPU = time.Duration(total.cpu) * time.Second / ticksPerSecond
-	a.ReadBytes, a.Faults = total.read, total.faults
-	slices.SortFunc(a.Compilers, func(x, y Proc) int { return x.PID - y.PID })
+	a.CPU = time.Duration(total.cpu) * TickLength
+	a.ReadBytes, a.Faults, a.Major = total.read, total.faults, total.major
+	sortProcs(a.Compilers)
+}
+
+// compiles tells a compiler by its name, and an interpreter that compiles by
+// its command line, which is read once a process.
+func compiles(p Proc, known bool) bool {
+	if compilers[p.Comm] {
+		return true
+	}
+	if known || !strings.HasPrefix(p.Comm, "python") && !strings.HasPrefix(p.Comm, "pt_main") {
+		return false
+	}
+	return strings.Contains(Command(p), workers)
 }
 
 var errNoCounter = errors.New("no read_bytes")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -49,4 +50,33 @@ func TestPicturesOfOurselves(t *testing.T) {
 	if len(pictures) != 1 || !strings.Contains(pictures[0].String(), "cpu") {
 		t.Errorf("pictures %v", pictures)
 	}
+}
+
+// A compiler is known by its name, a worker of inductor by its command line;
+// one that only waits is not named again.
+func TestCompilersAreThoseThatWork(t *testing.T) {
+	dir := t.TempDir()
+	nvcc := filepath.Join(dir, "nvcc")
+	text, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(nvcc, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, idle := child(t, nvcc, "-c", "echo up; sleep 100; :")
+	_, worker := child(t, "python3", "-c", "print('up', flush=True)\nwhile True: pass", "torch/_inductor/compile_worker/__main__.py")
+	_, other := child(t, "python3", "-c", "print('up', flush=True)\nwhile True: pass")
+	ids := []ID{idle.ID, worker.ID, other.ID}
+	s := NewSampler()
+	if a := s.Sample(context.Background(), ids); len(a.Compilers) != 2 {
+		t.Errorf("at first %+v", a.Compilers)
+	}
+	eventually(t, "the worker alone to be named", func() bool {
+		a := s.Sample(context.Background(), ids)
+		if a.States['R']+a.States['S'] != 3 {
+			t.Errorf("states %v", a.States)
+		}
+		return len(a.Compilers) == 1 && a.Compilers[0].ID == worker.ID
+	})
 }

@@ -43,7 +43,7 @@ func Pictures(ctx context.Context, members []ID) []Picture {
 
 // String is the picture as a line, with the kernel stack below it.
 func (p Picture) String() string {
-	cpu := (time.Duration(p.CPU) * time.Second / ticksPerSecond).Round(time.Millisecond)
+	cpu := (time.Duration(p.CPU) * TickLength).Round(time.Millisecond)
 	line := fmt.Sprintf("%7d %7d %c cpu %-10s read %-12d wchan %-24s %s", p.PID, p.PPID, p.State, cpu, p.Read, p.Wchan, p.Command)
 	if p.Stack == "" {
 		return line
