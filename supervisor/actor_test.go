@@ -25,6 +25,7 @@ type actor struct {
 	effects []Effect  // since the line began
 	ask     Act       // the newest effect that waits for an answer
 	server  int       // pid of the newest server
+	log     []Event   // all that was sent
 }
 
 var dawn = time.Date(2026, 2, 19, 3, 0, 0, 0, time.UTC)
@@ -56,7 +57,9 @@ func (a *actor) send(b Body) {
 	case Begin, Resumed, StopAsked, Tick, Hardware, SourceLost:
 		attempt = 0
 	}
-	effects := a.m.Step(Event{At: a.now, Attempt: attempt, Roll: 0.5, Body: b})
+	e := Event{Seq: uint64(len(a.log) + 1), At: a.now, Attempt: attempt, Roll: 0.5, Body: b}
+	a.log = append(a.log, e)
+	effects := a.m.Step(e)
 	a.effects = append(a.effects, effects...)
 	for _, e := range effects {
 		if _, report := e.Body.(Report); !report {

@@ -133,7 +133,7 @@ func (m *Machine) causeOfExit(s wire.Status) string {
 }
 
 func (m *Machine) drained(b Drained) {
-	if m.run.Drained || m.attempt == 0 {
+	if m.run.Drained || !m.spawnedYet() {
 		return
 	}
 	m.run.Drained = true
@@ -237,7 +237,7 @@ func (m *Machine) decide() {
 	r.settle()
 	m.say("attempt_ended", "", "outcome", string(r.Outcome), "cause", r.Cause,
 		"phase", r.Phase.String(), "ready", r.ready(), "text", r.Diagnosis.Text,
-		"line", r.Diagnosis.Line, "rank", r.Diagnosis.Rank)
+		"line", r.Diagnosis.Line, "rank", r.Diagnosis.Rank, "fingerprint", m.fingerprint())
 	d := m.policy()
 	if !d.Again {
 		if d.Code != codeStopped && !m.passesThrough() {

@@ -175,6 +175,10 @@ func (m *Machine) rearm() {
 // not begun.
 func (m *Machine) running() bool { return m.state == StateStarting || m.state == StateUp }
 
+// spawnedYet reports whether this attempt has asked for a server: before that
+// no output can be its own.
+func (m *Machine) spawnedYet() bool { return m.run.Server != nil || m.run.spawning() || m.run.Ending }
+
 func (m *Machine) do(a Act) { m.out = append(m.out, Effect{m.attempt, a}) }
 
 // say reports one thing; pairs are name, value.

@@ -14,7 +14,7 @@ import (
 
 // seen takes a fact from the output.
 func (m *Machine) seen(o phases.Observation) {
-	if o.Kind == phases.KindDrain && m.run.Drain.IsZero() && !m.run.Signalled {
+	if o.Kind == phases.KindDrain && m.run.Drain.IsZero() && !m.run.Signalled && m.spawnedYet() {
 		m.run.Drain = m.now
 	}
 	if !m.running() {
@@ -196,18 +196,22 @@ func (m *Machine) rankGone(b RankGone) {
 	}
 }
 
-// hardware takes the word of driver and kernel, which needs no confirmation.
+// hardware takes the word of driver and kernel, which needs no confirmation. It
+// may come after the death that it explains; but an Xid that follows our own
+// kill may be its work.
 func (m *Machine) hardware(b Hardware) {
 	m.say("fault", b.Text, "gpu", b.GPU, "xid", b.Xid)
-	if !m.running() || !b.Lost && !b.Person {
+	if !b.Lost && !b.Person {
 		return
 	}
 	cause := "xid"
 	if b.Lost {
 		cause = "gpu_lost"
 	}
-	m.judge(bound{name: "hardware", outcome: OutcomeCrashed, cause: cause, evidence: ofProcesses, why: b.Text})
-	if m.run.Ending {
-		m.run.Person, m.run.Proven = b.Person || b.Lost, true
+	if m.running() {
+		m.judge(bound{name: "hardware", outcome: OutcomeCrashed, cause: cause, evidence: ofProcesses, why: b.Text})
+	}
+	if m.run.Ending && !m.run.Asked && (b.Lost || !m.run.Signalled) {
+		m.run.Cause, m.run.Why, m.run.Person, m.run.Proven = cause, b.Text, true, true
 	}
 }
