@@ -167,7 +167,7 @@ func isValueByte(c byte) bool {
 // note remembers which milestones an output reached.
 func (c *comparer) note(l *shapedLine, seen map[string]bool) {
 	hits := newHitSet(len(c.rules.rules))
-	c.rules.matcher.find(l.msg, hits)
+	c.rules.find(l.msg, hits)
 	hits.each(func(i int) {
 		r := c.rules.rules[i]
 		if r.Kind == RuleFault || r.Kind == RuleNoise || r.Kind == RuleFrame || seen[r.ID] {

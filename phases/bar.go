@@ -142,7 +142,7 @@ func (t *Tracker) bar(b bar) {
 	var name string
 	hits := t.barHits
 	hits.reset()
-	t.rules.matcher.find(b.desc, hits)
+	t.rules.find(b.desc, hits)
 	hits.each(func(i int) {
 		r := t.rules.rules[i]
 		if found != nil || r.Kind != RuleProgress {

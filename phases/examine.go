@@ -25,7 +25,7 @@ func (t *Tracker) examine() {
 	open := l.node.open[l.key]
 	inFrames := open != nil && open.frames && !open.message && len(msg) > 0 && msg[0] == ' '
 	t.hits.reset()
-	t.rules.matcher.find(msg, t.hits)
+	t.rules.find(msg, t.hits)
 	if t.hits.any && t.noise(msg, open) {
 		return
 	}

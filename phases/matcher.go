@@ -8,31 +8,36 @@ import (
 // A matcher finds which of many literals stand in a text, in one pass that
 // skips most bytes (Wu and Manber's scheme with blocks of four bytes): the last
 // four bytes of a window tell how far the window may move before any literal
-// could begin in it. Two hundred literals cost about as much as one.
+// could begin in it. Three hundred literals cost about as much as one.
 type matcher struct {
-	shift    [1 << matchBits]uint8
-	bucket   map[uint32][]int32 // literal numbers by the block that ends their first window
+	window   int                   // length of the shortest literal
+	shift    [1 << matchBits]uint8 // by the hash of a block
+	first    [1 << matchBits]int16 // where shift is 0: the last literal whose first window ends so, else -1
+	next     []int16               // the one before it, else -1
+	numbers  []int                 // what each literal is called in the hit set
 	literals []string
 }
 
 const (
-	matchBits  = 15
+	matchBits  = 14
 	matchBlock = 4
-	maxShift   = minLiteral - matchBlock + 1
 )
 
-func newMatcher(literals []string) *matcher {
-	m := &matcher{literals: literals, bucket: make(map[uint32][]int32)}
+// newMatcher builds a matcher of literals that are at least window bytes long;
+// numbers says what each is called.
+func newMatcher(literals []string, numbers []int, window int) *matcher {
+	m := &matcher{window: window, literals: literals, numbers: numbers, next: make([]int16, len(literals))}
 	for i := range m.shift {
-		m.shift[i] = maxShift
+		m.shift[i] = uint8(window - matchBlock + 1)
+		m.first[i] = -1
 	}
 	for n, lit := range literals {
-		for end := matchBlock; end <= minLiteral; end++ {
-			block := binary.LittleEndian.Uint32([]byte(lit[end-matchBlock : end]))
-			slot := &m.shift[matchHash(block)]
-			*slot = min(*slot, uint8(minLiteral-end))
-			if end == minLiteral {
-				m.bucket[block] = append(m.bucket[block], int32(n))
+		for end := matchBlock; end <= window; end++ {
+			slot := matchHash(binary.LittleEndian.Uint32([]byte(lit[end-matchBlock : end])))
+			m.shift[slot] = min(m.shift[slot], uint8(window-end))
+			if end == window {
+				m.next[n] = m.first[slot]
+				m.first[slot] = int16(n)
 			}
 		}
 	}
@@ -41,27 +46,25 @@ func newMatcher(literals []string) *matcher {
 
 func matchHash(block uint32) uint32 { return block * 0x9E3779B1 >> (32 - matchBits) }
 
-// find appends the numbers of the literals that stand in text, each once, in
-// the order of the list.
+// find adds the numbers of the literals that stand in text.
 func (m *matcher) find(text []byte, found *hitSet) {
-	for i := minLiteral - matchBlock; i+matchBlock <= len(text); {
-		block := binary.LittleEndian.Uint32(text[i:])
-		if s := m.shift[matchHash(block)]; s > 0 {
+	for i := m.window - matchBlock; i+matchBlock <= len(text); {
+		slot := matchHash(binary.LittleEndian.Uint32(text[i:])) & (1<<matchBits - 1)
+		if s := m.shift[slot]; s > 0 {
 			i += int(s)
 			continue
 		}
-		start := i + matchBlock - minLiteral
-		for _, n := range m.bucket[block] {
-			lit := m.literals[n]
-			if len(text)-start >= len(lit) && string(text[start:start+len(lit)]) == lit {
-				found.add(int(n))
+		start := text[i+matchBlock-m.window:]
+		for n := m.first[slot]; n >= 0; n = m.next[n] {
+			if lit := m.literals[n]; len(start) >= len(lit) && string(start[:len(lit)]) == lit {
+				found.add(m.numbers[n])
 			}
 		}
 		i++
 	}
 }
 
-// A hitSet is a small set of literal numbers that iterates in order.
+// A hitSet is a small set of rule numbers that iterates in order.
 type hitSet struct {
 	words []uint64
 	any   bool

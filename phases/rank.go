@@ -129,7 +129,7 @@ func (t *rankTable) furthest() Phase {
 
 // lastLines keeps the last few lines of a rank, each bounded, for evidence.
 type lastLines struct {
-	ring  []string
+	ring  [][]byte
 	next  int
 	limit int
 }
@@ -145,15 +145,20 @@ func linesPerRank(rank int) int {
 }
 
 func (l *lastLines) add(text []byte) {
-	line := string(text[:min(len(text), lastLineBytes)])
+	text = text[:min(len(text), lastLineBytes)]
 	if len(l.ring) < max(l.limit, 2) {
-		l.ring = append(l.ring, line)
+		l.ring = append(l.ring, append([]byte(nil), text...))
 		return
 	}
-	l.ring[l.next] = line
+	l.ring[l.next] = append(l.ring[l.next][:0], text...)
 	l.next = (l.next + 1) % len(l.ring)
 }
 
+// list returns copies, the oldest first.
 func (l *lastLines) list() []string {
-	return append(append([]string(nil), l.ring[l.next:]...), l.ring[:l.next]...)
+	var all []string
+	for i := range l.ring {
+		all = append(all, string(l.ring[(l.next+i)%len(l.ring)]))
+	}
+	return all
 }

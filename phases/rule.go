@@ -46,8 +46,13 @@ const (
 
 var severities = []Severity{SeverityDetail, SeverityFault, SeverityWrapper, SeverityEcho, SeverityMarker, SeverityClue}
 
-// minLiteral is the shortest literal a rule may have: the matcher's window.
-const minLiteral = 6
+// minLiteral is the shortest literal a rule may have. Those below longLiteral
+// are only looked for in short messages, where they are enough to know a line.
+const (
+	minLiteral   = 6
+	longLiteral  = 8
+	shortMessage = 64
+)
 
 // A Rule gives lines their meaning. Rules are data: they come from the embedded
 // TOML files, a user's own file or launch.toml, all in the same form.

@@ -19,9 +19,10 @@ var embedded embed.FS
 // A RuleSet is a list of rules ready for matching. It is read-only once built
 // and may be shared by any number of trackers.
 type RuleSet struct {
-	rules   []*Rule
-	byID    map[string]*Rule
-	matcher *matcher
+	rules []*Rule
+	byID  map[string]*Rule
+	long  *matcher
+	short *matcher // of literals below longLiteral
 }
 
 var builtin = sync.OnceValue(func() *RuleSet {
@@ -127,16 +128,32 @@ func (r *Rule) clone() *Rule {
 // newRuleSet indexes valid rules and builds their matcher.
 func newRuleSet(rules []*Rule) (*RuleSet, error) {
 	set := &RuleSet{rules: rules, byID: make(map[string]*Rule, len(rules))}
-	literals := make([]string, len(rules))
+	var long, short []string
+	var longNumbers, shortNumbers []int
 	for i, r := range rules {
 		if other := set.byID[r.ID]; other != nil {
 			return nil, fmt.Errorf("cannot use rule %q twice: it stands in %q and in %q", r.ID, other.File, r.File)
 		}
 		set.byID[r.ID] = r
-		literals[i] = r.Lit
+		if len(r.Lit) >= longLiteral {
+			long, longNumbers = append(long, r.Lit), append(longNumbers, i)
+		} else {
+			short, shortNumbers = append(short, r.Lit), append(shortNumbers, i)
+		}
 	}
-	set.matcher = newMatcher(literals)
+	set.long = newMatcher(long, longNumbers, longLiteral)
+	if len(short) > 0 {
+		set.short = newMatcher(short, shortNumbers, minLiteral)
+	}
 	return set, nil
+}
+
+// find adds the numbers of the rules whose literal stands in a message.
+func (s *RuleSet) find(msg []byte, found *hitSet) {
+	s.long.find(msg, found)
+	if s.short != nil && len(msg) <= shortMessage {
+		s.short.find(msg, found)
+	}
 }
 
 // decodeRules reads [[rule]] tables; unknown keys are errors.

@@ -236,7 +236,7 @@ func (t *Tracker) read(p piece) {
 
 // glued finds a second prefix inside a message, 0 where there is none.
 func glued(h *header) int {
-	if bytes.LastIndexByte(h.msg, '[') <= 0 {
+	if bytes.IndexByte(h.msg, '[') < 0 {
 		return 0
 	}
 	return max(findStamp(h.msg, 1), 0)
