@@ -119,7 +119,7 @@ func TestShimDies(t *testing.T) {
 // What was a child of our process before it became a shim, and what a supervisor
 // leaves behind, is not of the attempt.
 func TestOthersAreSpared(t *testing.T) {
-	r := newRig(t, rigOptions{wrap: []string{"sh", "-c", `sleep 1000 & exec "$0"`}})
+	r := newRig(t, rigOptions{wrap: []string{"sh", "-c", `sleep 1000 >/dev/null 2>&1 & exec "$0"`}})
 	p := r.supervisor()
 	hook := startHook(t, p)
 	spec := r.spec(1, "sh", "-c", "(setsid sleep 1000 &); echo up; exec sleep 1000")

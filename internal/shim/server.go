@@ -108,15 +108,15 @@ func (s *shim) keepLog(sp *spool, path string) error {
 		done <- opened{f, err}
 	}()
 	take := func(o opened) error {
+		if o.err == nil {
+			sp.keep(o.f, s.troubleLater)
+			return nil
+		}
+		sp.unkept()
 		if errors.Is(o.err, fs.ErrExist) {
 			return o.err
 		}
-		if o.err != nil {
-			s.troubleLater(fmt.Sprintf("%v; the server goes on without, memory holds its last %d MiB", o.err, ringSize>>20))
-			sp.unkept()
-			return nil
-		}
-		sp.keep(o.f, s.troubleLater)
+		s.troubleLater(fmt.Sprintf("%v; the server goes on without, memory holds its last %d MiB", o.err, ringSize>>20))
 		return nil
 	}
 	select {
