@@ -18,12 +18,16 @@ type faulty struct {
 }
 
 func (f *faulty) step(op, path string) error {
+	bad := f.due()
 	f.done++
-	if f.at > 0 && f.done >= f.at {
+	if bad {
 		return f.hit(op, path)
 	}
 	return nil
 }
+
+// due tells whether the next call goes wrong.
+func (f *faulty) due() bool { return f.at > 0 && f.done+1 >= f.at }
 
 func (f *faulty) open(op, path string, open func(string) (handle, error)) (handle, error) {
 	if err := f.step(op, path); err != nil {
@@ -86,9 +90,12 @@ type faultyHandle struct {
 }
 
 func (h faultyHandle) Write(p []byte) (int, error) {
+	n := 0
+	if h.f.due() {
+		n, _ = h.handle.Write(p[:len(p)/2])
+	}
 	if err := h.f.step("write", h.path); err != nil {
-		n, werr := h.handle.Write(p[:len(p)/2])
-		return n, errors.Join(err, werr)
+		return n, err
 	}
 	return h.handle.Write(p)
 }
@@ -112,7 +119,11 @@ func twoFiles() []Patch {
 
 func newStage(t *testing.T, root, state string) *stage {
 	t.Helper()
-	v := newVenvAt(t, root)
+	return newStageIn(t, newVenvAt(t, root), state)
+}
+
+func newStageIn(t *testing.T, v *venv, state string) *stage {
+	t.Helper()
 	v.install("tiny", "1.2.0", tiny)
 	v.run("import tiny.core.switch")
 	v.age()
@@ -197,7 +208,7 @@ var errCrash = errors.New("the machine is gone")
 // give and with a crash after which nothing works any more. Whatever the call,
 // the work ends in before or after, and a recovery in before.
 func TestEveryCallMayFail(t *testing.T) {
-	st := newStage(t, t.TempDir(), t.TempDir())
+	st := newStage(t, fastDir(t), fastDir(t))
 	n := st.calls(t, st.apply)
 	m := st.calls(t, st.revert)
 	st.unchanged(t, "a round without faults")

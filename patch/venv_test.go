@@ -22,17 +22,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childRole); role != "" {
+		os.Exit(runChild(role))
+	}
+	goleak.VerifyTestMain(m)
+}
 
-// realPython is the interpreter behind the name on PATH, past shims and links.
-var realPython = sync.OnceValues(func() (python struct{ Exe, Version string }, err error) {
+// fastDir is a temporary folder in memory where there is one: what is tried on
+// it many times is the order of calls, not the disk.
+func fastDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "patch-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// pythonExe is an interpreter past shims and links.
+type pythonExe struct{ Exe, Version string }
+
+func askPython(name string) (python pythonExe, err error) {
 	const script = `import json, sys; print(json.dumps({"Exe": getattr(sys, "_base_executable", sys.executable), "Version": "%d.%d" % sys.version_info[:2]}))`
-	out, err := exec.Command("python3", "-I", "-S", "-c", script).Output()
+	out, err := exec.Command(name, "-I", "-S", "-c", script).Output()
 	if err != nil {
 		return python, err
 	}
 	return python, json.Unmarshal(out, &python)
-})
+}
+
+// realPython is the one that the name on PATH means.
+var realPython = sync.OnceValues(func() (pythonExe, error) { return askPython("python3") })
 
 // venv is a virtual environment built by hand, as venv and uv lay them out.
 type venv struct {
@@ -49,6 +71,11 @@ func newVenvAt(t *testing.T, root string) *venv {
 	if err != nil {
 		t.Fatalf("the tests need python3: %v", err)
 	}
+	return newVenvOf(t, root, python)
+}
+
+func newVenvOf(t *testing.T, root string, python pythonExe) *venv {
+	t.Helper()
 	v := &venv{t: t, root: root, site: filepath.Join(root, "lib", "python"+python.Version, "site-packages")}
 	v.must(os.MkdirAll(v.site, 0o755))
 	v.must(os.MkdirAll(filepath.Join(root, "bin"), 0o755))
