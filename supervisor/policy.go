@@ -85,9 +85,7 @@ func (m *Machine) restart() Decision {
 // there is budget.
 func (m *Machine) relaunch() Decision {
 	cause, _ := phases.LookupCause(m.run.Cause)
-	// A port that somebody else holds needs a person sooner or later; a fabric
-	// or a host comes back by itself.
-	why, waiting := m.causeText(), cause.Cure == phases.CureWait && cause.Group == "hardware"
+	why, waiting := m.causeText(), comesBack(cause)
 	m.budget.note(m.now, m.fingerprint(), m.run.Phase, waiting)
 	end := func(because string) Decision { return Decision{Code: m.codeFor(cause), Reason: why + "; " + because} }
 
@@ -101,8 +99,8 @@ func (m *Machine) relaunch() Decision {
 	case m.opt.Follower:
 		return end("one node of several ends at once, so that all start together")
 	}
-	if ok {
-		m.budget.Same = 0 // the next attempt is another launch
+	if ok { // the next attempt is another launch
+		m.budget.Same, m.budget.NoProgress = 0, 0
 	}
 	if used := m.exhausted(waiting); used != "" {
 		return end(used + remedy(cause))
@@ -112,6 +110,12 @@ func (m *Machine) relaunch() Decision {
 	}
 	change.Again, change.Delay, change.Reason = true, m.pause(waiting), why+"; "+change.Reason
 	return change
+}
+
+// comesBack: a fabric, a host or a network comes back by itself. A port that
+// somebody else holds needs a person sooner or later.
+func comesBack(c phases.Cause) bool {
+	return c.Cure == phases.CureWait && c.Group == "hardware" || c.Name == "hf_network"
 }
 
 // change finds what the next attempt should do otherwise.
@@ -180,7 +184,7 @@ func (m *Machine) certain() bool {
 // hope says why trying again has a chance.
 func (m *Machine) hope(c phases.Cause) string {
 	switch {
-	case c.Cure == phases.CureWait:
+	case c.Cure == phases.CureWait, comesBack(c):
 		return "what it waits for may come back"
 	case c.Retry == phases.RetryYes:
 		return "this usually passes on a relaunch"
