@@ -269,13 +269,15 @@ func fill(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}()
 	for n := 1; n <= 100; n++ {
 		if err := db.RecordAttempt(t.Context(), "l1", fullAttempt(n)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 

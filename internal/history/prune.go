@@ -169,7 +169,11 @@ func empty(path string) error {
 	return nil
 }
 
-// Forget keeps the newest launches in the database. A launch without an end is
+// Remembered is how many launches the database keeps, some megabytes; what
+// they teach outlives their folders.
+const Remembered = 1000
+
+// Forget keeps the newest launches in the database, usually Remembered. A launch without an end is
 // kept twice as long: it runs, or its sglaunch was killed.
 func (db *DB) Forget(ctx context.Context, keep int) error {
 	return db.write(ctx, "forget old launches", func(ctx context.Context, c *sql.Conn) error {
