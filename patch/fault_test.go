@@ -110,6 +110,7 @@ type stage struct {
 	plan   *Plan
 	where  *whereabouts
 	before map[string]picture
+	copied bool // the ledger is on another file system: no inode comes back
 }
 
 func twoFiles() []Patch {
@@ -169,7 +170,11 @@ func (st *stage) recovered(t *testing.T, what string) {
 func (st *stage) unchanged(t *testing.T, what string) {
 	t.Helper()
 	before := t.Failed()
-	same(t, st.before, snapshot(t, st.v.root))
+	now := snapshot(t, st.v.root)
+	if st.copied {
+		st.before, now = withoutInodes(st.before), withoutInodes(now)
+	}
+	same(t, st.before, now)
 	if t.Failed() && !before {
 		t.Fatalf("after %s", what)
 	}
