@@ -41,6 +41,7 @@ func allPIDs() ([]int, error) {
 			pids = append(pids, pid)
 		}
 	}
+	slices.Sort(pids)
 	return pids, nil
 }
 

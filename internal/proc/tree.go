@@ -1,5 +1,10 @@
 package proc
 
+import (
+	"bytes"
+	"slices"
+)
+
 // Side tells whose a descendant is.
 type Side int8
 
@@ -21,6 +26,9 @@ type Tree struct {
 	judge func(Proc) Side
 	seen  map[int]mark
 	scans int
+
+	newest  int  // pid that the kernel had given out last, at the last full look
+	settled bool // every process of that look was placed
 }
 
 type mark struct {
@@ -39,13 +47,19 @@ func NewTree(root int, judge func(Proc) Side) *Tree {
 const refresh = 256
 
 // Scan looks once. Born are the members of ours seen for the first time, died
-// the members that are gone or dead.
+// the members that are gone or dead. Where the kernel has given out no pid since
+// the last look nobody can have been born, and only members are read.
 func (t *Tree) Scan() (born []Proc, died []ID, err error) {
+	t.scans++
+	newest := newestPID() // before the list: who comes after it counts next time
+	if t.settled && newest != 0 && newest == t.newest && t.scans%refresh != 0 {
+		return nil, t.recheck(nil), nil
+	}
 	pids, err := allPIDs()
 	if err != nil {
 		return nil, nil, err
 	}
-	died = t.recheck(pids)
+	died = t.recheck(func(pid int) bool { _, here := slices.BinarySearch(pids, pid); return here })
 	fresh := Table{}
 	for _, pid := range pids {
 		if _, known := t.seen[pid]; known || pid == t.root {
@@ -55,8 +69,11 @@ func (t *Tree) Scan() (born []Proc, died []ID, err error) {
 			fresh[pid] = p
 		}
 	}
+	t.settled, t.newest = true, newest
 	for _, p := range fresh {
-		if side, _ := t.place(p, fresh, 0); side == Ours {
+		side, sure := t.place(p, fresh, 0)
+		t.settled = t.settled && (sure || p.Dead())
+		if sure && side == Ours {
 			born = append(born, p)
 		}
 	}
@@ -64,13 +81,12 @@ func (t *Tree) Scan() (born []Proc, died []ID, err error) {
 	return born, died, nil
 }
 
-// recheck reads the members again and forgets who has ended.
-func (t *Tree) recheck(pids []int) (died []ID) {
-	t.scans++
-	here := setOf(pids)
+// recheck reads the members again and forgets who has ended. Strangers are only
+// forgotten when the list of pids is there.
+func (t *Tree) recheck(here func(pid int) bool) (died []ID) {
 	for pid, m := range t.seen {
 		if m.side == Foreign {
-			if !here[pid] || t.scans%refresh == 0 {
+			if here != nil && (!here(pid) || t.scans%refresh == 0) {
 				delete(t.seen, pid)
 			}
 			continue
@@ -85,6 +101,21 @@ func (t *Tree) recheck(pids []int) (died []ID) {
 		}
 	}
 	return died
+}
+
+// newestPID is the last pid that the kernel gave out, to a process or a thread;
+// 0 where it does not say.
+func newestPID() int {
+	var buf [128]byte
+	n, err := readInto("/proc/loadavg", buf[:])
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(buf[:n])
+	if len(fields) < 5 {
+		return 0
+	}
+	return int(number(fields[4]))
 }
 
 // place decides on which side a process seen for the first time stands. Unsure
