@@ -48,6 +48,9 @@ func (t *rankTable) get(name []byte) *rankState {
 	r.last.limit = linesPerRank(len(t.list))
 	t.byName[r.name] = r
 	t.list = append(t.list, r)
+	if t.main.phase >= Warmup { // HTTP is up: nobody is behind that
+		t.advance(r, t.main.phase)
+	}
 	return r
 }
 

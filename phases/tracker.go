@@ -100,18 +100,10 @@ func (t *Tracker) Ranks() map[string]Phase {
 			all[t.rankName(n, n.ranks.main)] = n.ranks.main.phase
 		}
 		for _, r := range n.ranks.list {
-			all[t.rankName(n, r)] = max(r.phase, n.floor(r))
+			all[t.rankName(n, r)] = r.phase
 		}
 	}
 	return all
-}
-
-// floor is the phase of a rank that has told none: it is not behind the start.
-func (n *node) floor(r *rankState) Phase {
-	if r.moved {
-		return r.phase
-	}
-	return Starting
 }
 
 // Fault is the root fault so far, certain or not; nil where there is none.
@@ -207,7 +199,7 @@ func (t *Tracker) nodeOf(h *header) *node {
 
 // read takes one piece of output.
 func (t *Tracker) read(p piece) {
-	if len(p.text) == 0 {
+	if len(p.text) == 0 || t.brief && t.skimWhole(p.text) {
 		return
 	}
 	l := &t.line
@@ -285,6 +277,38 @@ func (t *Tracker) skim(msg []byte) bool {
 	}
 	n := t.line.node
 	return n.ranks.main.phase == Serving && len(n.failures) == 0 && len(n.clues) == 0
+}
+
+// skimWhole is skim for a whole line of a server that is known to serve and
+// prints without relays: what it passes over, the long way would pass over too.
+func (t *Tracker) skimWhole(text []byte) bool {
+	n := t.current
+	if n.ranks.main.phase != Serving || n.source != "" || len(n.failures)+len(n.clues)+len(n.open) > 0 {
+		return false
+	}
+	if len(text) < 60 || text[0] != '[' || text[5] != '-' || text[8] != '-' || text[11] != ' ' || text[14] != ':' || text[17] != ':' {
+		return false
+	}
+	end := 20 + bytes.IndexByte(text[20:60], ']')
+	if end < 20 || text[end+1] != ' ' {
+		return false
+	}
+	if end > 20 && n.ranks.byName[string(text[21:end])] == nil {
+		return false
+	}
+	msg := text[end+2:]
+	if bytes.IndexByte(msg, '[') >= 0 {
+		return false // perhaps another line is glued to it
+	}
+	if bytes.HasPrefix(msg, accessLog) {
+		if !bytes.Contains(msg, httpMark) {
+			return false
+		}
+	} else if !bytes.HasPrefix(msg, decodeBatch) && !bytes.HasPrefix(msg, prefillBatch) {
+		return false
+	}
+	n.setStamp(text[1:20])
+	return true
 }
 
 // rankOf finds the rank that a line speaks for.
