@@ -59,6 +59,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.loop = loop
 	h.reader = NewReader(h.conn, h.Rules, hello, loop.Post)
 	h.reader.OnMember = h.member
+	h.reader.OnSpawned = func(attempt int, p wire.Proc) { h.watch.attempt(h.attemptContext(), attempt, p) }
 	h.reader.OnTrouble = func(text string) { loop.Post(0, SourceLost{Source: "shim", Reason: text}) }
 	h.watch = newWatcher(h)
 	h.reader.OnSeen = h.watch.seen
@@ -152,10 +153,13 @@ func (h *Hands) sendOrders() {
 
 // report tells a person and the records.
 func (h *Hands) report(attempt int, r Report) {
+	now := time.Now()
+	r.Text = h.launch.memory.addTo(r, now)
 	if r.Text != "" {
 		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + mask.String(r.Text)})
 	}
-	e := envelope{V: 1, Time: time.Now(), Launch: h.Name, Attempt: attempt, Event: r.Event, Text: mask.String(r.Text), Fields: r.Fields}
+	e := envelope{V: 1, Time: now, Launch: h.Name, Attempt: attempt, Event: r.Event, Text: mask.String(r.Text), Fields: r.Fields}
+	h.launch.memory.told(e)
 	select {
 	case h.records <- e:
 	default: // a disk that hangs: the journal counts what it loses too
@@ -192,6 +196,7 @@ func (h *Hands) writeResult(e envelope) {
 	r.Ready, _ = e.Fields["ready"].(bool)
 	if report, ok := h.reader.Report(); ok {
 		r.Explain = explainJSON(report)
+		h.launch.memory.numbers(e.Attempt, report.Numbers)
 	}
 	_ = writeJSON(h.attemptFolder(e.Attempt).Path+"/result.json", r)
 }

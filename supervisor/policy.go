@@ -176,9 +176,16 @@ func (m *Machine) hopeless(c phases.Cause) bool {
 }
 
 // certain: the evidence for the cause is the output's own plain word, or comes
-// from a better source than the output (preflight, the driver).
+// from a better source than the output (preflight, the driver). Words that only
+// name a cause are proven by the end of the process that said them: after an
+// exception that nobody caught Python exits with a status, not by a signal.
 func (m *Machine) certain() bool {
-	return m.run.Proven || m.run.Diagnosis.Cause == m.run.Cause && m.run.Diagnosis.Confidence == "high"
+	r := &m.run
+	if r.Proven || r.Diagnosis.Cause != r.Cause {
+		return r.Proven
+	}
+	ended := r.Exited != nil && r.Exited.Signal == 0 && r.Exited.Code != 0 && !r.Asked
+	return r.Diagnosis.Confidence == "high" || r.Diagnosis.Confidence == "medium" && ended
 }
 
 // hope says why trying again has a chance.

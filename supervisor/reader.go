@@ -18,6 +18,8 @@ type Reader struct {
 	conn  *wire.Conn
 	rules *phases.RuleSet
 	post  func(attempt int, body Body)
+	// OnSpawned is told of the server of an attempt before it is posted.
+	OnSpawned func(attempt int, p wire.Proc)
 	// OnMember is told of every process of the attempt, OnTrouble of the
 	// shim's own news. Both must return at once.
 	OnMember  func(attempt int, p wire.Proc)
@@ -162,6 +164,9 @@ func (r *Reader) message(m *wire.Message) {
 	case wire.Spawned:
 		if err := r.Follow(m.Attempt, 0); err != nil {
 			return
+		}
+		if r.OnSpawned != nil {
+			r.OnSpawned(m.Attempt, *m.Proc)
 		}
 		r.post(m.Attempt, Spawned{Proc: *m.Proc})
 	case wire.SpawnFailed:

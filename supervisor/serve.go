@@ -74,6 +74,7 @@ type launch struct {
 	statedir.Launch
 	ledger  *patch.Ledger
 	lock    *flock.Flock // on the name
+	memory  *memory
 	machine *Machine
 	journal *Journal
 	seen    map[int]int // observations of each attempt that the journal holds
@@ -87,19 +88,18 @@ func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (*launch, er
 	if err != nil {
 		return nil, err
 	}
-	machine, err := NewMachine(o)
-	if err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	lock, err := takeName(s.State, s.Name, hello)
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{ledger: ledger, lock: lock, machine: machine}
+	l := &launch{ledger: ledger, lock: lock}
 	if hello.Launch == nil {
 		return l, l.create(conn, hello, s, o)
 	}
-	return l, l.resume(hello, s, o)
+	return l, l.resume(conn, hello, s, o)
 }
 
 func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (err error) {
@@ -114,11 +114,32 @@ func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) 
 	if err := l.record.write(l.Record()); err != nil {
 		return err
 	}
-	if l.journal, err = CreateJournal(l.Journal(), Header{Launch: l.ID, Time: now, Options: o}); err != nil {
+	if err := conn.Send(wire.Message{Type: wire.Adopt, Launch: &wire.Launch{ID: l.ID, Name: s.Name, Dir: l.Path}}); err != nil {
 		return err
 	}
-	l.first = Begin{}
-	return conn.Send(wire.Message{Type: wire.Adopt, Launch: &wire.Launch{ID: l.ID, Name: s.Name, Dir: l.Path}})
+	return l.begin(conn, s, o)
+}
+
+// begin opens the journal of a launch in which nothing has happened yet.
+func (l *launch) begin(conn *wire.Conn, s Setup, o Options) (err error) {
+	l.remember(conn, s)
+	o.Learned = l.memory.limits()
+	l.first = l.memory.before(o.Window)
+	l.memory.begun(l.record)
+	if l.machine, err = NewMachine(o); err != nil {
+		return err
+	}
+	l.journal, err = CreateJournal(l.Journal(), Header{Launch: l.ID, Time: time.Now(), Options: o})
+	return err
+}
+
+// remember opens the history; that it cannot be kept is told once.
+func (l *launch) remember(conn *wire.Conn, s Setup) {
+	l.memory = openMemory(s, l.ID, func(err error) {
+		if !s.Quiet {
+			_ = conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
+		}
+	})
 }
 
 // heal ends and undoes first what a dead sglaunch left behind: the new launch
@@ -143,7 +164,7 @@ func heal(conn *wire.Conn, s Setup) error {
 	return nil
 }
 
-func (l *launch) resume(hello *wire.Hello, s Setup, o Options) (err error) {
+func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (err error) {
 	if l.Launch, err = s.State.OpenLaunch(hello.Launch.ID); err != nil {
 		return err
 	}
@@ -153,9 +174,7 @@ func (l *launch) resume(hello *wire.Hello, s Setup, o Options) (err error) {
 	f, err := os.Open(l.Journal())
 	if errors.Is(err, fs.ErrNotExist) {
 		// The one before died between making the folder and the journal.
-		l.journal, err = CreateJournal(l.Journal(), Header{Launch: l.ID, Time: time.Now(), Options: o})
-		l.first = Begin{}
-		return err
+		return l.begin(conn, s, o)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot read the journal: %w", err)
@@ -169,6 +188,7 @@ func (l *launch) resume(hello *wire.Hello, s Setup, o Options) (err error) {
 	if l.machine, err = NewMachine(header.Options); err != nil {
 		return err
 	}
+	l.remember(conn, s)
 	l.seen, _ = fold(l.machine, entries)
 	if l.journal, err = AppendJournal(l.Journal()); err != nil {
 		return err
@@ -188,4 +208,5 @@ func (l *launch) close(code int) {
 	l.record.Ended, l.record.Code = time.Now(), code
 	_ = l.record.write(l.Record()) // the journal holds it too
 	_ = l.journal.Close(5 * time.Second)
+	l.memory.ended(code)
 }

@@ -21,7 +21,7 @@ func (h *Hands) spawn(attempt int, a Spawn) {
 		Attempt: attempt,
 		Argv:    withFlags(h.Argv, a.Flags),
 		Dir:     h.Dir,
-		Env:     h.environment(a.Env),
+		Env:     h.environment(a.Environ(h.launch.Path + "/private")),
 		Stdio:   h.Stdio, Stdin: h.Stdin,
 		Log:     folder.Log(),
 		Records: folder.Path + "/processes.jsonl",
@@ -36,7 +36,7 @@ func (h *Hands) spawn(attempt int, a Spawn) {
 // and what rungs and overlays add. SPT_NOENV keeps setproctitle from wiping
 // the environment of the schedulers, and with it our marker (measured with
 // setproctitle 1.3.1).
-func (h *Hands) environment(add map[string]string) []string {
+func (h *Hands) environment(add []string) []string {
 	var env []string
 	for _, kv := range h.Env {
 		if !hasAnyPrefix(kv, notOurs) {
@@ -45,10 +45,7 @@ func (h *Hands) environment(add map[string]string) []string {
 	}
 	env = append(env, "SPT_NOENV=1")
 	env = append(env, h.watch.overlay()...)
-	for name, value := range add {
-		env = append(env, name+"="+value)
-	}
-	return env
+	return append(env, add...)
 }
 
 func hasAnyPrefix(s string, prefixes []string) bool {
