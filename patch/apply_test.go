@@ -27,6 +27,7 @@ func switchOn() Patch {
 const askSwitch = "from tiny.core.switch import Switch; print(Switch().on())"
 
 func TestApplyAndRevertLeaveNoTrace(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	v.run(askSwitch) // bytecode of the original is there
 	before := snapshot(t, v.root)
@@ -56,6 +57,7 @@ func TestApplyAndRevertLeaveNoTrace(t *testing.T) {
 }
 
 func TestWithoutBytecodeBefore(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	before := snapshot(t, v.root)
 	l := ledger(t)
@@ -69,6 +71,7 @@ func TestWithoutBytecodeBefore(t *testing.T) {
 }
 
 func TestLedgerIsTidyAfterRevert(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	apply(t, l, plan(t, l, v, switchOn()), "night")
@@ -82,6 +85,7 @@ func TestLedgerIsTidyAfterRevert(t *testing.T) {
 }
 
 func TestTwiceIsOnce(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	before := snapshot(t, v.root)
 	l := ledger(t)
@@ -98,6 +102,7 @@ func TestTwiceIsOnce(t *testing.T) {
 }
 
 func TestLastLeaseOutReverts(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	before := snapshot(t, v.root)
 	l := ledger(t)

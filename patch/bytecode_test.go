@@ -16,6 +16,7 @@ func sameSize() Patch {
 // T15, T16, T17: flips as fast as can be, with imports between them that leave
 // bytecode each time. The code that runs is always that of the file.
 func TestQuickFlipsNeverRunStaleBytecode(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	v.run(askSwitch)
 	before := snapshot(t, v.root)
@@ -36,6 +37,7 @@ func TestQuickFlipsNeverRunStaleBytecode(t *testing.T) {
 // Two patches of one size, one after the other: the second one's time is not
 // that of the first.
 func TestTimesAreNeverUsedTwice(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	seen := map[int64]bool{}
@@ -56,6 +58,7 @@ const compileTiny = "import py_compile, sys; py_compile.compile(sys.argv[1], inv
 // T18: bytecode that is never checked wins over every source. It is out of the
 // way while the patch is in, and back afterwards.
 func TestUncheckedBytecode(t *testing.T) {
+	t.Parallel()
 	for mode, kind := range map[string]string{"UNCHECKED_HASH": "unchecked-hash", "CHECKED_HASH": "checked-hash", "TIMESTAMP": "timestamp"} {
 		t.Run(kind, func(t *testing.T) {
 			v := tinyVenv(t)
@@ -82,6 +85,7 @@ func TestUncheckedBytecode(t *testing.T) {
 
 // T19: bytecode outside the tree, where the server's environment puts it.
 func TestBytecodeUnderAPrefix(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	prefix := "PYTHONPYCACHEPREFIX=" + filepath.Join(t.TempDir(), "cache")
 	v.run(askSwitch, prefix)
@@ -104,6 +108,7 @@ func TestBytecodeUnderAPrefix(t *testing.T) {
 }
 
 func TestCacheFile(t *testing.T) {
+	t.Parallel()
 	for name, is := range map[string]bool{
 		"switch.cpython-311.pyc": true, "switch.cpython-311.opt-2.pyc": true, "switch.pyc": false, "switcher.cpython-311.pyc": false,
 		"switch.cpython-311.pyc.140": false, "other.cpython-311.pyc": false, "switch..pyc": false,

@@ -130,6 +130,7 @@ func (st *stage) parrot(t *testing.T) string {
 // A process is killed at every disk call of apply, and of revert, and of the
 // recovery after each: what the next recovery finds ends as it was before.
 func TestKilledAtEveryCall(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, fastDir(t), fastDir(t))
 	args := childArgs{State: st.dir, Python: st.parrot(t), Dir: t.TempDir(), Patches: twoFiles(), Launch: someOwner.Launch}
 	for _, role := range []string{"apply", "revert"} {
@@ -163,6 +164,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 // Another user patches a tree of their own, and is told before anything is
 // written that they may not patch somebody else's.
 func TestWithoutRoot(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Log("not root: every other test is this test")
 		return

@@ -26,6 +26,7 @@ func pythonish() *rapid.Generator[[]byte] {
 }
 
 func TestEditsFromGiveTheChange(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := pythonish().Draw(t, "before"), pythonish().Draw(t, "after")
 		if rapid.Bool().Draw(t, "small") { // a change of a few lines, the usual case
@@ -49,6 +50,7 @@ func TestEditsFromGiveTheChange(t *testing.T) {
 }
 
 func TestEditsFromAreSmall(t *testing.T) {
+	t.Parallel()
 	before := "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 1\n"
 	after := strings.Replace(before, "    def g(self):\n        return 1\n", "    def g(self):\n        return 2\n", 1)
 	edits, err := EditsFrom([]byte(before), []byte(after))

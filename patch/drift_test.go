@@ -12,6 +12,7 @@ import (
 // T26: the package is upgraded between apply and revert. The new release stays
 // as it is, and the original of the old one is kept and named.
 func TestUpgradeInBetween(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	apply(t, l, plan(t, l, v, switchOn()), "night")
@@ -48,6 +49,7 @@ func TestUpgradeInBetween(t *testing.T) {
 // The same while the first launch still runs: the second patches the new release,
 // and each end finds what it may restore.
 func TestUpgradeUnderALaunch(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	apply(t, l, plan(t, l, v, switchOn()), "old")
@@ -61,6 +63,7 @@ func TestUpgradeUnderALaunch(t *testing.T) {
 }
 
 func TestUninstalledInBetween(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	apply(t, l, plan(t, l, v, switchOn()), "night")
@@ -74,6 +77,7 @@ func TestUninstalledInBetween(t *testing.T) {
 
 // A reinstall of the same release brings the original back: clean, not drifted.
 func TestReinstalledInBetween(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	apply(t, l, plan(t, l, v, switchOn()), "night")
@@ -87,6 +91,7 @@ func TestReinstalledInBetween(t *testing.T) {
 }
 
 func TestChangedSinceThePlan(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	p := plan(t, l, v, twoFiles()...)
@@ -99,6 +104,7 @@ func TestChangedSinceThePlan(t *testing.T) {
 
 // A file that differs from its release is not patched, unless that is allowed.
 func TestLocallyChanged(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	v.write(v.path("tiny/core/switch.py"), tiny["tiny/core/switch.py"]+"# mine\n")
 	if got := plan(t, nil, v, switchOn()).Targets[0]; got.State != Drifted || !got.Refused || got.Hint == "" {
@@ -120,6 +126,7 @@ func TestLocallyChanged(t *testing.T) {
 // A launch that lives keeps its files, dead ones lose them; anything else would
 // give a rank that is spawned late another file than its parent has.
 func TestRecoverLeavesTheLiving(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	before := snapshot(t, v.root)
 	l := ledger(t)
@@ -138,6 +145,7 @@ func TestRecoverLeavesTheLiving(t *testing.T) {
 }
 
 func TestKeptPatch(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	before := snapshot(t, v.root)
 	l := ledger(t)
@@ -166,6 +174,7 @@ func TestKeptPatch(t *testing.T) {
 // Launches that come and go at once on one environment, each with a ledger of
 // its own process: in the end nothing is left.
 func TestManyLaunchesAtOnce(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, fastDir(t), fastDir(t))
 	var all sync.WaitGroup
 	for _, launch := range []string{"a", "b", "c", "d"} {
@@ -195,6 +204,7 @@ func TestManyLaunchesAtOnce(t *testing.T) {
 // Two ledgers, as of two users, on one environment: the second finds the patch
 // in place, uses it and leaves it.
 func TestTwoLedgers(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	before := snapshot(t, v.root)
 	one, two := ledger(t), ledger(t)
@@ -215,6 +225,7 @@ func TestTwoLedgers(t *testing.T) {
 // A different patch of a running launch is refused at apply too, where the plan
 // was made before the other launch began.
 func TestLeasedAtApply(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	other := switchOn()
@@ -228,6 +239,7 @@ func TestLeasedAtApply(t *testing.T) {
 }
 
 func TestCancelledApply(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, t.TempDir(), t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	l := st.ledger(t, osDisk{})
@@ -243,6 +255,7 @@ func TestCancelledApply(t *testing.T) {
 // The journal is lost, the file is patched: nothing is touched, and what was
 // kept of the original stays where a person finds it.
 func TestLostJournal(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	apply(t, l, plan(t, l, v, switchOn()), "night")

@@ -213,6 +213,7 @@ var errCrash = errors.New("the machine is gone")
 // give and with a crash after which nothing works any more. Whatever the call,
 // the work ends in before or after, and a recovery in before.
 func TestEveryCallMayFail(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, fastDir(t), fastDir(t))
 	n := st.calls(t, st.apply)
 	m := st.calls(t, st.revert)

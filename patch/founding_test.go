@@ -85,6 +85,7 @@ func (v *venv) installSGLang(version string, files map[string]string) {
 }
 
 func TestFoundingPatchOnEveryFamily(t *testing.T) {
+	t.Parallel()
 	for _, shape := range sglangShapes {
 		t.Run(shape.version+" "+string(shape.state), func(t *testing.T) {
 			v := newVenv(t)
@@ -121,6 +122,7 @@ func TestFoundingPatchOnEveryFamily(t *testing.T) {
 // A search for the word would take the commented line, and the docstring, for
 // the change.
 func TestCommentIsNotTheChange(t *testing.T) {
+	t.Parallel()
 	v := newVenv(t)
 	v.installSGLang("0.5.8", map[string]string{"model_runner.py": runner(gate("_should_run_flashinfer_autotune(self)", "    ", todo, commentd))})
 	if got := plan(t, nil, v, Patch{Use: founding}).Targets[0].State; got != Pristine {
@@ -131,6 +133,7 @@ func TestCommentIsNotTheChange(t *testing.T) {
 // Somebody un-commented the entry by hand: nothing to do, and nothing of theirs
 // is undone.
 func TestAppliedByHand(t *testing.T) {
+	t.Parallel()
 	file := executor + "model_runner.py"
 	for name, test := range map[string]struct {
 		more  string
@@ -157,6 +160,7 @@ func TestAppliedByHand(t *testing.T) {
 }
 
 func TestNotInstalled(t *testing.T) {
+	t.Parallel()
 	got := plan(t, nil, newVenv(t), Patch{Use: founding}).Targets[0]
 	if got.State != Missing || !got.Refused {
 		t.Errorf("target is %+v", got)
@@ -164,6 +168,7 @@ func TestNotInstalled(t *testing.T) {
 }
 
 func TestFoundingPreconditions(t *testing.T) {
+	t.Parallel()
 	p, _ := Shipped(founding)
 	for args, met := range map[string]bool{
 		"--moe-runner-backend flashinfer_cutlass":                             true,

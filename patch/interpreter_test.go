@@ -45,6 +45,7 @@ func world(t *testing.T) string {
 }
 
 func TestFindInterpreter(t *testing.T) {
+	t.Parallel()
 	root := world(t)
 	server := "-m sglang.launch_server --tp 8"
 	tests := []struct {
@@ -123,6 +124,7 @@ func words(command, root string) []string {
 }
 
 func TestNoInterpreter(t *testing.T) {
+	t.Parallel()
 	root := world(t)
 	for _, command := range []string{
 		"/no/such/python -m x", "nothing", "nsys profile x", "sh late.sh", "./loop.sh", "uv run --with x python", "uv sync",

@@ -29,6 +29,7 @@ if __name__ == "__main__":
 `
 
 func TestOverlayReachesEveryChildAndTouchesNothing(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	v.write(v.path("sitecustomize.py"), "import sys\nsys.chained = True\n")
 	v.run("import tiny.core.switch, sitecustomize")
@@ -54,6 +55,7 @@ func TestOverlayReachesEveryChildAndTouchesNothing(t *testing.T) {
 }
 
 func TestOverlaysOfTwoLaunches(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	other := overlayOn()
@@ -66,6 +68,7 @@ func TestOverlaysOfTwoLaunches(t *testing.T) {
 }
 
 func TestOverlayOfAChangedPackage(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	l := ledger(t)
 	a := apply(t, l, plan(t, l, v, overlayOn()), "a")
@@ -77,6 +80,7 @@ func TestOverlayOfAChangedPackage(t *testing.T) {
 }
 
 func TestOverlayNeedsTheEnvironment(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	in := v.interpreter()
 	in.Flags = []string{"-I"}
@@ -90,6 +94,7 @@ func TestOverlayNeedsTheEnvironment(t *testing.T) {
 }
 
 func TestOverlayOnAReadOnlyTree(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	mountReadOnly(t, v.root)
 	l := ledger(t)

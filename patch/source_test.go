@@ -42,6 +42,7 @@ json.dump(out, sys.stdout)
 // The reader of scopes must agree with Python about real code: the whole
 // standard library, its tests included where they are installed.
 func TestScopesAgreeWithPython(t *testing.T) {
+	t.Parallel()
 	python, err := realPython()
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ func cached(t *testing.T, v *venv) string {
 // T8, T9, T32: a cache that shares the files by hard links keeps its bytes and
 // its links, whatever happens.
 func TestHardLinkedCacheIsUntouched(t *testing.T) {
+	t.Parallel()
 	v := newVenvAt(t, filepath.Join(t.TempDir(), "venv"))
 	v.install("tiny", "1.2.0", tiny)
 	cache := cached(t, v)
@@ -51,6 +52,7 @@ func TestHardLinkedCacheIsUntouched(t *testing.T) {
 // A cache that is written through its own link while the patch is in place
 // does not get into the restored file.
 func TestOriginalIsWhatWasHashed(t *testing.T) {
+	t.Parallel()
 	v := newVenvAt(t, filepath.Join(t.TempDir(), "venv"))
 	v.install("tiny", "1.2.0", tiny)
 	cache := cached(t, v)
@@ -68,6 +70,7 @@ func TestOriginalIsWhatWasHashed(t *testing.T) {
 // T10: uv's symlink mode. The link is replaced and comes back; what it leads to
 // stays as it is.
 func TestSymlinkedFile(t *testing.T) {
+	t.Parallel()
 	v := newVenvAt(t, filepath.Join(t.TempDir(), "venv"))
 	v.install("tiny", "1.2.0", tiny)
 	target := filepath.Join(filepath.Dir(v.root), "store.py")
@@ -89,6 +92,7 @@ func TestSymlinkedFile(t *testing.T) {
 
 // A folder that is a link leads out of the package: what is there is not ours.
 func TestFolderThatLeadsOut(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	away := filepath.Join(t.TempDir(), "core")
 	v.must(os.Rename(v.path("tiny/core"), away))
@@ -101,6 +105,7 @@ func TestFolderThatLeadsOut(t *testing.T) {
 // T29: a container's overlay. The lower layer is never written, and the merged
 // view is what it was.
 func TestOverlayFileSystem(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	lower := newVenvAt(t, filepath.Join(base, "lower"))
 	lower.install("tiny", "1.2.0", tiny)
@@ -154,6 +159,7 @@ func withoutInodes(all map[string]picture) map[string]picture {
 // T28: a disk that is really full, on the side of the package and on the side
 // of the ledger, with ever less room.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, full := range []string{"package", "ledger", "both"} {
 		t.Run(full, func(t *testing.T) {
 			base := t.TempDir()
@@ -215,6 +221,7 @@ func fill(t *testing.T, dir string, pages int) (release func()) {
 
 // T30: an immutable file is found out by the plan, before anything is written.
 func TestImmutableFile(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	path := v.path("tiny/core/switch.py")
 	f, err := os.Open(path)
@@ -234,6 +241,7 @@ func TestImmutableFile(t *testing.T) {
 // The mode, the owner and the attributes of the original are on the patched
 // file too, and back afterwards.
 func TestModeOwnerAndAttributes(t *testing.T) {
+	t.Parallel()
 	v := tinyVenv(t)
 	path := v.path("tiny/core/switch.py")
 	v.must(os.Chmod(path, 0o640))
