@@ -19,6 +19,7 @@ type budget struct {
 	Waits      int         // of them, in a row: for a resource that comes back
 	Since      time.Time   // of the first failure in a row
 	WaitSince  time.Time   // of the first wait in a row
+	WaitLast   time.Time   // of the newest
 }
 
 func (b *budget) spawn(at time.Time) { b.Spawns = append(b.Spawns, at) }
@@ -54,6 +55,7 @@ func (b *budget) note(now time.Time, fingerprint string, reached phases.Phase, w
 		b.Since = now
 	}
 	if waiting {
+		b.WaitLast = now
 		if b.Waits++; b.Waits == 1 {
 			b.WaitSince = now
 		}
@@ -99,7 +101,7 @@ func (m *Machine) exhausted(waiting bool) string {
 		return fmt.Sprintf("waited %s in vain", round(m.now.Sub(b.WaitSince)))
 	case waiting && o.Window > 0 && o.Attempts > 1:
 		return "" // it costs time, which is bounded above; pause makes room in the window
-	case n >= o.Attempts:
+	case n >= o.Attempts && !m.waited():
 		return fmt.Sprintf("%d launches in %s are used up", n, o.Window)
 	case m.run.Outcome == OutcomeRefused && b.Failures >= o.Attempts:
 		return fmt.Sprintf("refused %d times", b.Failures)
@@ -109,6 +111,12 @@ func (m *Machine) exhausted(waiting bool) string {
 		return fmt.Sprintf("%d attempts without getting further than %s", b.NoProgress, phases.Phase(b.Furthest-1))
 	}
 	return ""
+}
+
+// waited reports whether a launch of this window only met the absence of a
+// resource. A full window is then no crash loop: there is a pause, not an end.
+func (m *Machine) waited() bool {
+	return m.opt.Attempts > 1 && !m.budget.WaitLast.IsZero() && m.now.Sub(m.budget.WaitLast) < m.opt.Window
 }
 
 var particulars = regexp.MustCompile(`0x[0-9a-fA-F]+|\d+(\.\d+)?|/[^\s'"]+`)

@@ -64,7 +64,7 @@ func each(n int, f func(seed uint64)) {
 // TestServedTime compares the time served over random nights with that of an
 // operator who knew every cause at once.
 func TestServedTime(t *testing.T) {
-	nights := 2_000
+	nights := 1_000
 	if long {
 		nights = 20_000
 	}

@@ -216,7 +216,7 @@ func (m *Machine) pause(waiting bool) time.Duration {
 	}
 	d *= 1 + b.Jitter*(2*m.roll-1)
 	pause := time.Duration(math.Min(d, math.MaxInt64/2))
-	if n, free := m.budget.within(m.now, m.opt.Window); waiting && n >= m.opt.Attempts {
+	if n, free := m.budget.within(m.now, m.opt.Window); m.waited() && n >= m.opt.Attempts {
 		pause = max(pause, free.Sub(m.now))
 	}
 	return pause

@@ -66,9 +66,9 @@ type step struct {
 	Fresh bool   // the attempt that has just ended was the first with it
 }
 
-// ladder is every rung that may act: those of launch.toml, then those that
-// change nothing which a server shows and need no listing.
-func (m *Machine) ladder() []Rung { return append(slices.Clip(m.opt.Rungs), builtinRungs...) }
+// ladder is every rung that may act: those that change nothing which a server
+// shows and need no listing, then those of launch.toml.
+func (m *Machine) ladder() []Rung { return append(slices.Clip(builtinRungs), m.opt.Rungs...) }
 
 // rung finds the first rung that fits the failure and has something to change.
 func (m *Machine) rung(c phases.Cause) (Decision, bool) {

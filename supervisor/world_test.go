@@ -89,6 +89,7 @@ func (w *world) play() string {
 // close asks for the end and plays on until it has come.
 func (w *world) close() string {
 	const bound = 20 * time.Minute // the sum of every bound on the way down
+	w.queue = slices.DeleteFunc(w.queue, func(d due) bool { _, is := d.body.(disaster); return is })
 	w.later(0, 0, StopAsked{By: "SIGTERM"})
 	for limit := w.now + bound; w.now < limit; {
 		if _, ended := w.m.Ended(); ended {
