@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// A tree that is gone was seen gone twice: a look is not atomic, and a
-	// process that forks and ends may hide its child from one of them.
-	looksToBeSure = 2
+	// A tree that is gone was seen gone twice, the last time by a complete look.
+	// On a machine where processes are born faster than one can look, many looks
+	// that found nobody have to do.
+	looksToBeSure  = 2
+	looksInTurmoil = 50
 	// stubborn is the number of rounds after which whole process groups are
 	// struck: the kernel lets no fork escape a signal to a group.
 	stubborn = 2
@@ -24,16 +26,25 @@ const (
 )
 
 // KillAll ends every member with SIGKILL, again and again until none is left or
-// the context ends; it strikes at least once. Gone means that no living member
-// was found in two looks; else left are the living ones (Condition says why one
-// may not go). Whoever is the parent of members must reap meanwhile.
+// the context ends; it strikes at least once. Gone means that nobody is left,
+// else left are the living (Condition says why one may not go). Whoever is the
+// parent of members must reap meanwhile.
 func KillAll(ctx context.Context, m Membership) (gone bool, left []Proc) {
-	h := newHunt(m)
+	return EndAll(ctx, newHunt(m).look)
+}
+
+// EndAll is KillAll for whoever knows better who belongs, such as the parent of
+// orphans: look returns the living members, and whether it has seen everybody.
+func EndAll(ctx context.Context, look func() (members []Proc, complete bool, err error)) (gone bool, left []Proc) {
+	own := 0 // our own session is never struck as a whole
+	if self, err := Identify(os.Getpid()); err == nil {
+		own = self.Session
+	}
 	none, wait := 0, shortWait
 	for round := 0; ; round++ {
-		members, err := h.look()
+		members, complete, err := look()
 		if err == nil && len(members) == 0 {
-			if none++; none == looksToBeSure {
+			if none++; none >= looksToBeSure && complete || none >= looksInTurmoil {
 				return true, nil
 			}
 			continue
@@ -41,7 +52,7 @@ func KillAll(ctx context.Context, m Membership) (gone bool, left []Proc) {
 		if none = 0; err != nil {
 			wait = longWait
 		}
-		news := strike(members, round >= stubborn, h.own)
+		news := strike(members, round >= stubborn, own)
 		if ctx.Err() != nil {
 			return false, members
 		}

@@ -1,9 +1,6 @@
 package proc
 
-import (
-	"os"
-	"slices"
-)
+import "os"
 
 // Membership says which processes belong together. A process belongs by any
 // one sign, and everything below a member belongs too.
@@ -20,9 +17,6 @@ type Membership struct {
 	Marker string
 	// Exclude, and everything below these, never belongs.
 	Exclude []ID
-	// Follow, if set, is asked after each look at /proc for more to record and to
-	// exclude, so that what was started meanwhile is known too.
-	Follow func() (ours, aside []ID)
 }
 
 // hunt is the search for members over several looks. It remembers what it has
@@ -46,22 +40,17 @@ func newHunt(m Membership) *hunt {
 }
 
 // Members returns the living members, by pid.
-func Members(m Membership) ([]Proc, error) { return newHunt(m).look() }
+func Members(m Membership) ([]Proc, error) {
+	members, _, err := newHunt(m).look()
+	return members, err
+}
 
-func (h *hunt) look() ([]Proc, error) {
-	table, err := Look()
+func (h *hunt) look() (members []Proc, complete bool, err error) {
+	table, complete, err := lookAll()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	exclude := h.Exclude
-	if h.Follow != nil {
-		ours, aside := h.Follow()
-		for _, id := range ours {
-			h.known[id] = true
-		}
-		exclude = append(slices.Clone(exclude), aside...)
-	}
-	spared := spared(table, exclude)
+	spared := spared(table, h.Exclude)
 	groups, sessions := setOf(h.Groups), setOf(h.Sessions)
 	roots := map[int]bool{}
 	for _, id := range h.Roots {
@@ -91,7 +80,7 @@ func (h *hunt) look() ([]Proc, error) {
 			}
 		}
 	}
-	return living(ours), nil
+	return living(ours), complete, nil
 }
 
 // spared are the processes that must never be touched: ourselves, all above

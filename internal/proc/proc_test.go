@@ -274,7 +274,6 @@ func TestSignsOfMembership(t *testing.T) {
 		"record, and so its session": {Recorded: []ID{p.ID}},
 		"group":                      {Groups: []int{p.Group}},
 		"session":                    {Sessions: []int{p.Session}},
-		"follow":                     {Follow: func() (ours, aside []ID) { return []ID{p.ID}, nil }},
 	} {
 		if n := count(m); n != 3 {
 			t.Errorf("%s: %d members", name, n)
@@ -338,26 +337,29 @@ func TestKillAllEndsForkers(t *testing.T) {
 			if _, _, err := tree.Scan(); err != nil {
 				t.Fatal(err)
 			}
-			_, first := child(t, "python3", "-c", script)
+			child(t, "python3", "-c", script)
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
 			stop := make(chan struct{})
 			defer close(stop)
 			go reapStrays(stop)
 			began := time.Now()
-			gone, left := KillAll(ctx, Membership{
-				Recorded: []ID{first.ID},
-				Follow: func() (ours, aside []ID) {
-					_, _, _ = tree.Scan()
-					for _, p := range tree.Members(Ours) {
-						ours = append(ours, p.ID)
-					}
-					return ours, nil
-				},
+			gone, left := EndAll(ctx, func() ([]Proc, bool, error) {
+				_, _, err := tree.Scan()
+				return tree.Members(Ours), tree.Complete(), err
 			})
 			t.Logf("gone %v after %v", gone, time.Since(began).Round(time.Millisecond))
 			if !gone {
 				t.Errorf("left %+v", left)
+			}
+			below, err := Descendants(os.Getpid())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range below {
+				if !p.Dead() {
+					t.Errorf("survivor %+v", p)
+				}
 			}
 		})
 	}

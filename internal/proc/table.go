@@ -1,48 +1,21 @@
 package proc
 
-import (
-	"fmt"
-	"os"
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // Table is every process that one look at /proc showed, by pid.
 type Table map[int]Proc
 
-// Look reads all processes. What appears or ends meanwhile may be missing.
+// Look reads all processes.
 func Look() (Table, error) {
-	pids, err := allPIDs()
-	if err != nil {
-		return nil, err
-	}
-	table := make(Table, len(pids))
-	for _, pid := range pids {
-		if p, err := Identify(pid); err == nil {
-			table[pid] = p
-		}
-	}
-	return table, nil
+	table, _, err := lookAll()
+	return table, err
 }
 
-func allPIDs() ([]int, error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("cannot list processes: %w", err)
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("cannot list processes: %w", err)
-	}
-	pids := make([]int, 0, len(names))
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	slices.Sort(pids)
-	return pids, nil
+// lookAll says too whether the look is complete, as sweep has it.
+func lookAll() (table Table, complete bool, err error) {
+	table = Table{}
+	_, complete, err = sweep(func(int) bool { return false }, func(p Proc) { table[p.PID] = p })
+	return table, complete, err
 }
 
 // Descendants returns everything below root, root itself not included.

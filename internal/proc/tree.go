@@ -1,10 +1,5 @@
 package proc
 
-import (
-	"bytes"
-	"slices"
-)
-
 // Side tells whose a descendant is.
 type Side int8
 
@@ -25,10 +20,9 @@ type Tree struct {
 	// one that lost its parents before anybody saw them.
 	judge func(Proc) Side
 	seen  map[int]mark
-	scans int
 
-	newest  int  // pid that the kernel had given out last, at the last full look
-	settled bool // every process of that look was placed
+	newest   int  // pid that the kernel had given out last, at the last full look
+	complete bool // that look saw and placed everybody
 }
 
 type mark struct {
@@ -42,53 +36,51 @@ func NewTree(root int, judge func(Proc) Side) *Tree {
 	return &Tree{root: root, judge: judge, seen: map[int]mark{}}
 }
 
-// refresh is the number of scans after which strangers are looked at again, in
-// case that one of their pids was reused unnoticed.
-const refresh = 256
-
 // Scan looks once. Born are the members of ours seen for the first time, died
 // the members that are gone or dead. Where the kernel has given out no pid since
 // the last look nobody can have been born, and only members are read.
 func (t *Tree) Scan() (born []Proc, died []ID, err error) {
-	t.scans++
-	newest := newestPID() // before the list: who comes after it counts next time
-	if t.settled && newest != 0 && newest == t.newest && t.scans%refresh != 0 {
-		return nil, t.recheck(nil), nil
+	died = t.recheck()
+	if now := newestPID(); t.complete && now != 0 && now == t.newest {
+		return nil, died, nil
 	}
-	pids, err := allPIDs()
+	t.forgetReused()
+	fresh, here := Table{}, map[int]bool{}
+	known := func(pid int) bool {
+		here[pid] = true
+		_, seen := t.seen[pid]
+		return seen || pid == t.root
+	}
+	t.newest, t.complete, err = sweep(known, func(p Proc) { fresh[p.PID] = p })
 	if err != nil {
-		return nil, nil, err
+		return nil, died, err
 	}
-	died = t.recheck(func(pid int) bool { _, here := slices.BinarySearch(pids, pid); return here })
-	fresh := Table{}
-	for _, pid := range pids {
-		if _, known := t.seen[pid]; known || pid == t.root {
-			continue
-		}
-		if p, err := Identify(pid); err == nil {
-			fresh[pid] = p
-		}
-	}
-	t.settled, t.newest = true, newest
 	for _, p := range fresh {
 		side, sure := t.place(p, fresh, 0)
-		t.settled = t.settled && (sure || p.Dead())
 		if sure && side == Ours {
 			born = append(born, p)
+		}
+		if !sure && !p.Dead() {
+			t.complete = false
+		}
+	}
+	for pid, m := range t.seen {
+		if m.side == Foreign && !here[pid] && fresh[pid].PID == 0 {
+			delete(t.seen, pid)
 		}
 	}
 	sortProcs(born)
 	return born, died, nil
 }
 
-// recheck reads the members again and forgets who has ended. Strangers are only
-// forgotten when the list of pids is there.
-func (t *Tree) recheck(here func(pid int) bool) (died []ID) {
+// Complete reports whether the last scan saw everybody: then no member lives
+// that Members does not name.
+func (t *Tree) Complete() bool { return t.complete }
+
+// recheck reads the members again and forgets who has ended.
+func (t *Tree) recheck() (died []ID) {
 	for pid, m := range t.seen {
 		if m.side == Foreign {
-			if here != nil && (!here(pid) || t.scans%refresh == 0) {
-				delete(t.seen, pid)
-			}
 			continue
 		}
 		now, err := Identify(pid)
@@ -103,19 +95,19 @@ func (t *Tree) recheck(here func(pid int) bool) (died []ID) {
 	return died
 }
 
-// newestPID is the last pid that the kernel gave out, to a process or a thread;
-// 0 where it does not say.
-func newestPID() int {
-	var buf [128]byte
-	n, err := readInto("/proc/loadavg", buf[:])
-	if err != nil {
-		return 0
+// forgetReused forgets strangers whose pids may be another's by now: those that
+// the kernel has given out since the last look.
+func (t *Tree) forgetReused() {
+	now := newestPID()
+	for pid, m := range t.seen {
+		given := t.newest < pid && pid <= now
+		if now < t.newest { // the numbers began anew
+			given = pid > t.newest || pid <= now
+		}
+		if m.side == Foreign && given {
+			delete(t.seen, pid)
+		}
 	}
-	fields := bytes.Fields(buf[:n])
-	if len(fields) < 5 {
-		return 0
-	}
-	return int(number(fields[4]))
 }
 
 // place decides on which side a process seen for the first time stands. Unsure

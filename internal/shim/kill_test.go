@@ -2,6 +2,7 @@ package shim_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestTortureTreeDies(t *testing.T) {
 	for range runs {
 		r := newRig(t, rigOptions{})
 		p := r.supervisor()
-		spec := r.spec(1, self(), "grow")
+		spec := r.spec(1, self(), "wild")
 		spec.Env = role("torture")
 		p.spawn(spec)
 		p.awaitOutput("grown")
@@ -89,7 +90,7 @@ func bystander(t *testing.T) proc.ID {
 func TestShimDies(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	p := r.supervisor()
-	spec := r.spec(1, self(), "grow")
+	spec := r.spec(1, self(), "tame")
 	spec.Env = role("torture")
 	server := p.spawn(spec)
 	p.awaitOutput("grown")
@@ -113,6 +114,15 @@ func TestShimDies(t *testing.T) {
 	defer cancel()
 	if gone, left := proc.KillAll(ctx, m); !gone {
 		t.Errorf("left: %+v", left)
+	}
+	table, err := proc.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range table {
+		if !q.Dead() && strings.HasPrefix(proc.Command(q), self()) && q.PID != os.Getpid() && q.PID != p.pid {
+			t.Errorf("survivor: %d %s", q.PID, proc.Command(q))
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func play(role string, args []string) int {
 		_, _ = io.Copy(out, io.LimitReader(noise(), int64(n)))
 		_ = out.Flush()
 	case "ticker": // numbered lines until it is told to end
-		for i := 0; ; i++ {
+		for i, end := 0, time.Now().Add(lifetime); time.Now().Before(end); i++ {
 			fmt.Printf("line %07d of a server that goes on\n", i)
 			time.Sleep(200 * time.Microsecond)
 		}
@@ -37,7 +37,7 @@ func play(role string, args []string) int {
 	case "deaf": // says so, and ignores every wish to end
 		signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 		fmt.Println("deaf")
-		select {}
+		time.Sleep(lifetime)
 	case "signals": // tells which signals arrive; SIGTERM ends it
 		heard := make(chan os.Signal, 8)
 		signal.Notify(heard, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTERM, unix.SIGQUIT)
@@ -62,35 +62,44 @@ type chaos struct{ *rand.ChaCha8 }
 
 func (c *chaos) Read(p []byte) (int, error) { return c.ChaCha8.Read(p) }
 
-// torture grows a tree that does everything to survive, says "grown" and waits.
-//
-//	members  plain children, children with sessions and groups of their own,
-//	         double forks, ignored signals, stopped ones, wiped environments
-//	bombs    processes that fork and end for ever, one of them into new sessions
+// lifetime bounds every process that outlives its test, should one fail.
+const lifetime = 2 * time.Minute
+
+// torture grows a tree that does everything to survive, says "grown" and waits:
+// plain children, children with sessions of their own, double forks, stopped
+// ones, wiped environments, all deaf and all holding the terminal. With "wild"
+// there are also hoppers, which leave their parent, session and pid behind for
+// ever: only who is the parent of orphans can end those.
 func torture(args []string) int {
-	if len(args) > 0 && args[0] != "grow" {
+	switch args[0] {
+	case "tame", "wild":
+	case "hopper":
+		return hop(args[1])
+	default:
 		return torturer(args[0])
 	}
 	for i := range 40 {
 		kind := []string{"plain", "setsid", "double", "stopped", "wiped"}[i%5]
-		if err := again(kind, i%5 == 1); err != nil {
+		if err := again(kind == "setsid", kind == "wiped", kind); err != nil {
 			fmt.Println("cannot grow:", err)
 			return 1
 		}
 	}
 	for range 2 {
-		_ = again("hopper", true)
+		if args[0] == "wild" {
+			_ = again(true, true, "hopper", strconv.FormatInt(time.Now().Add(lifetime).Unix(), 10))
+		}
 	}
 	fmt.Println("grown")
-	select {}
+	time.Sleep(lifetime)
+	return 0
 }
 
 // again starts this binary once more.
-func again(kind string, newSession bool) error {
-	cmd := exec.Command(self(), kind)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr // all hold the terminal
-	cmd.Env = os.Environ()
-	if kind == "wiped" || kind == "hopper" {
+func again(newSession, wiped bool, args ...string) error {
+	cmd := exec.Command(self(), args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if wiped {
 		cmd.Env = []string{roleVar + "=torture"}
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: newSession}
@@ -101,15 +110,20 @@ func torturer(kind string) int {
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
 	switch kind {
 	case "double":
-		_ = again("plain", true)
+		_ = again(true, false, "plain")
 		return 0
 	case "stopped":
 		_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
-	case "hopper":
-		// Leaves its session, its parent and its pid behind, again and again.
-		time.Sleep(2 * time.Millisecond)
-		_ = again("hopper", true)
-		return 0
 	}
-	select {}
+	time.Sleep(lifetime)
+	return 0
+}
+
+func hop(until string) int {
+	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	time.Sleep(2 * time.Millisecond)
+	if end, _ := strconv.ParseInt(until, 10, 64); time.Now().Unix() < end {
+		_ = again(true, true, "hopper", until)
+	}
+	return 0
 }

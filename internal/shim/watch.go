@@ -40,19 +40,24 @@ func (s *shim) watch() {
 	}
 }
 
-// look scans once and tells the loop what is new.
+// look scans once.
 func (s *shim) look() (changed bool) {
 	s.forking.Lock()
 	defer s.forking.Unlock()
+	changed, _ = s.scan()
+	return changed
+}
+
+// scan tells the loop what is new. The lock is held.
+func (s *shim) scan() (changed bool, err error) {
 	born, died, err := s.tree.Scan()
 	for _, p := range born {
 		s.sids[p.Session] = true
 	}
-	if err == nil && len(born)+len(died) > 0 {
+	if changed = len(born)+len(died) > 0; changed {
 		s.do(func() { s.seen(born, died) })
-		return true
 	}
-	return false
+	return changed, err
 }
 
 // judge decides whose a child of ours is that nobody saw with its parents: an
@@ -129,7 +134,7 @@ func (s *shim) kill(limit time.Duration) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		gone, left := proc.KillAll(ctx, proc.Membership{Follow: s.follow})
+		gone, left := proc.EndAll(ctx, s.muster)
 		s.do(func() {
 			if s.facts.Attempt == attempt && (gone || s.srv.killing) { // good news count late too
 				s.killed(gone, left)
@@ -143,12 +148,12 @@ func (s *shim) kill(limit time.Duration) {
 	})
 }
 
-// follow scans and returns both sides; what is new goes to the loop too.
-func (s *shim) follow() (ours, aside []proc.ID) {
-	s.look()
+// muster returns the living members; who is new goes to the loop too.
+func (s *shim) muster() (members []proc.Proc, complete bool, err error) {
 	s.forking.Lock()
 	defer s.forking.Unlock()
-	return ids(s.tree.Members(proc.Ours)), ids(s.tree.Members(proc.Aside))
+	_, err = s.scan()
+	return s.tree.Members(proc.Ours), s.tree.Complete(), err
 }
 
 func (s *shim) memberList() []proc.Proc {
@@ -177,12 +182,4 @@ func (s *shim) killed(gone bool, left []proc.Proc) {
 		s.cutAfter(cmp.Or(time.Duration(s.srv.spec.Drain), usualDrain))
 	}
 	s.advanceEnding()
-}
-
-func ids(procs []proc.Proc) []proc.ID {
-	list := make([]proc.ID, len(procs))
-	for i, p := range procs {
-		list[i] = p.ID
-	}
-	return list
 }
