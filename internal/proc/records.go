@@ -34,6 +34,20 @@ func RecordOf(p Proc) Record {
 // ID names the recorded process.
 func (r Record) ID() ID { return ID{PID: r.PID, Start: r.Start} }
 
+// MembershipOf says who belongs to an attempt by its records. Fresh: its shim has
+// died just now, so that the numbers of its sessions cannot have been reused yet
+// and whoever is in them belongs, recorded or not.
+func MembershipOf(records []Record, marker string, fresh bool) Membership {
+	m := Membership{Marker: marker}
+	for _, r := range records {
+		m.Recorded = append(m.Recorded, r.ID())
+		if fresh && r.Session > 1 {
+			m.Sessions = append(m.Sessions, r.Session)
+		}
+	}
+	return m
+}
+
 // recordLimit bounds one line; a longer one is no record.
 const recordLimit = 64 << 10
 

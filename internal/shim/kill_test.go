@@ -2,7 +2,6 @@ package shim_test
 
 import (
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -106,24 +105,12 @@ func TestShimDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := proc.Membership{Marker: spec.Marker}
-	for _, rec := range records {
-		m.Recorded = append(m.Recorded, rec.ID())
-	}
 	ctx, cancel := contextFor(15 * time.Second)
 	defer cancel()
-	if gone, left := proc.KillAll(ctx, m); !gone {
+	if gone, left := proc.KillAll(ctx, proc.MembershipOf(records, spec.Marker, true)); !gone {
 		t.Errorf("left: %+v", left)
 	}
-	table, err := proc.Look()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, q := range table {
-		if !q.Dead() && strings.HasPrefix(proc.Command(q), self()) && q.PID != os.Getpid() && q.PID != p.pid {
-			t.Errorf("survivor: %d %s", q.PID, proc.Command(q))
-		}
-	}
+	nobodyLeft(t, p.pid)
 }
 
 // What was a child of our process before it became a shim, and what a supervisor

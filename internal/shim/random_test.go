@@ -1,0 +1,86 @@
+package shim_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+)
+
+// kill -9 at any moment: of the supervisor, which the server does not notice; of
+// the shim, after which records and marker name whoever has to be ended. Either
+// way nobody is left.
+func TestDeathAtRandomMoments(t *testing.T) {
+	runs := 8
+	if os.Getenv("SGLAUNCH_LONG") != "" {
+		runs = 500
+	}
+	for i := range runs {
+		seed := rand.Uint64()
+		moment := time.Duration(seed % uint64(300*time.Millisecond))
+		died := dieAt(t, moment, i%2 == 0)
+		if t.Failed() {
+			t.Fatalf("run %d: the %s died after %v", i, died, moment)
+		}
+	}
+}
+
+func dieAt(t *testing.T, moment time.Duration, shimDies bool) string {
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	spec := r.spec(1, self(), "tame")
+	spec.Env = role("torture")
+	p.send(wire.Message{Type: wire.Spawn, Spec: &spec})
+	p.send(wire.Message{Type: wire.Stream, Attempt: 1})
+	time.Sleep(moment) // the moment is the point
+	if shimDies {
+		_ = unix.Kill(r.pid(), unix.SIGKILL)
+		r.exit(5 * time.Second)
+		records, err := proc.ReadRecords(spec.Records)
+		if err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := contextFor(5 * time.Second)
+		defer cancel()
+		if gone, left := proc.KillAll(ctx, proc.MembershipOf(records, spec.Marker, true)); !gone {
+			t.Errorf("left: %+v", left)
+		}
+		nobodyLeft(t, p.pid)
+		return "shim"
+	}
+	p.die()
+	q := r.supervisor()
+	if s := q.hello.Server; s != nil && !proc.Alive(proc.ID{PID: s.PID, Start: s.Start}) {
+		t.Error("the server died of its supervisor")
+	}
+	q.kill(1)
+	awaitEither(q, wire.TreeGone, wire.TreeLeft)
+	nobodyLeft(t, q.pid)
+	q.finish(0)
+	if status := r.exit(10 * time.Second); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	return "supervisor"
+}
+
+// nobodyLeft looks for this binary as a server: nobody but the tests and their
+// supervisors may run it.
+func nobodyLeft(t *testing.T, supervisor int) {
+	t.Helper()
+	table, err := proc.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range table {
+		if args := strings.TrimPrefix(proc.Command(q), self()); args != proc.Command(q) && args != "" && !q.Dead() &&
+			q.PID != os.Getpid() && q.PID != supervisor && !strings.HasPrefix(args, " -test.") {
+			t.Errorf("survivor: %d %s%s", q.PID, q.Comm, args)
+		}
+	}
+}
