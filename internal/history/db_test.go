@@ -263,7 +263,7 @@ func TestClosedIsRefused(t *testing.T) {
 }
 
 // fill makes a database of many pages.
-func fill(t *testing.T, path string) {
+func fill(t testing.TB, path string) {
 	t.Helper()
 	db, err := Open(t.Context(), path)
 	if err != nil {

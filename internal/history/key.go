@@ -133,3 +133,6 @@ func digest(parts []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
 }
+
+// PatchNames are the patches in force, the inverse of PatchSet.
+func (k Key) PatchNames() []string { return strings.Fields(k.Patches) }

@@ -3,6 +3,7 @@ package history
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -69,6 +70,9 @@ func TestPatchSet(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := PatchSet(nil); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := (Key{Patches: PatchSet([]string{"b", "a"})}).PatchNames(); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("got %q", got)
 	}
 }
