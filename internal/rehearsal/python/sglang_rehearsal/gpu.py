@@ -131,16 +131,28 @@ class _Lines(dict):
         return 183359 << 20 if key.endswith(".total") else 0
 
 
+_read = (None, _Lines())  # which file was read last, and what it said
+
+
 def _board():
-    board = _Lines()
+    """The board, read again when it is another file: it is replaced, never rewritten."""
+    global _read
     try:
-        with open(_path(), encoding="utf-8") as f:
-            for line in f:
-                key, _, value = line.rstrip("\n").partition(" ")
-                if value.isdigit():
-                    board[key] = int(value)
+        stat = os.stat(_path())
+        if _read[0] != (stat.st_ino, stat.st_mtime_ns):
+            with open(_path(), encoding="utf-8") as f:
+                _read = (stat.st_ino, stat.st_mtime_ns), _parse(f)
+        return _read[1]
     except OSError:
-        pass
+        return _Lines()
+
+
+def _parse(lines):
+    board = _Lines()
+    for line in lines:
+        key, _, value = line.rstrip("\n").partition(" ")
+        if value.isdigit():
+            board[key] = int(value)
     return board
 
 

@@ -6,7 +6,6 @@ import queue
 import signal
 import threading
 import time
-import uuid
 
 from sglang.srt.utils.common import at_least, kill_process_tree
 from sglang_rehearsal import ipc, pause, scaled
@@ -39,7 +38,7 @@ class TokenizerManager:
     def generate(self, prompt, max_new_tokens, timeout=None):
         """Yields words as they come. Raises TimeoutError if a token takes too long."""
         self.auto_create_handle_loop()
-        rid, state = uuid.uuid4().hex, queue.Queue()
+        rid, state = os.urandom(16).hex(), queue.Queue()
         self.rid_to_state[rid] = state
         speaker = Speaker(prompt)
         ipc.send("controller" if self.server_args.dp_size > 1 else "scheduler-%d" % self.server_args.base_gpu_id,
