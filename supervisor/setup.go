@@ -27,6 +27,8 @@ type Setup struct {
 	Devices  []string      // UUIDs; empty = from the command
 	Starting time.Duration // between two samples while starting
 	Serving  time.Duration // and afterwards
+	// XidReport: an Xid is told and nothing follows from it.
+	XidReport bool
 
 	State   statedir.Dir
 	Sampler []string // argv of the NVML sampler; nil = do not look at GPUs

@@ -286,7 +286,8 @@ func (w *watcher) xid(x gpu.Xid) {
 	now, _ := w.sample.Find(x.UUID)
 	w.mu.Unlock()
 	w.h.loop.Post(0, Hardware{
-		GPU: x.Index, Xid: x.Code, Lost: now.Lost, Person: !x.Action(now).Relaunch(), Text: x.String(),
+		GPU: x.Index, Xid: x.Code, Text: x.String(),
+		Lost: now.Lost && !w.h.XidReport, Person: !x.Action(now).Relaunch() && !w.h.XidReport,
 	})
 }
 

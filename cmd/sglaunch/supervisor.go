@@ -124,20 +124,31 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options
 		Stdio: c.Server.Stdio, Stdin: c.Server.Stdin, Python: c.Server.Python,
 		URL: c.Ready.URL, Quiet: quiet, Patches: c.Patches, Rules: rules,
 		Devices: c.GPU.Devices.UUIDs, Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
-		State: state, Sampler: []string{self, samplerCommand},
+		XidReport: c.GPU.Xid == "report", State: state, Sampler: []string{self, samplerCommand},
 	}
-	return setup, optionsOf(c), nil
+	options, err := optionsOf(c)
+	return setup, options, err
 }
 
 func rulesOf(c config.Config) (*phases.RuleSet, error) {
 	rules := phases.BuiltinRules()
 	if filepath.IsAbs(c.Phases.Rules) {
-		return phases.LoadRules(c.Phases.Rules)
+		var err error
+		if rules, err = phases.LoadRules(c.Phases.Rules); err != nil {
+			return nil, err
+		}
 	}
-	return rules, nil
+	if len(c.Phases.Own) == 0 {
+		return rules, nil
+	}
+	own, err := phases.NewRuleSet(c.Phases.Own)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use [[phases.rule]]: %w", err)
+	}
+	return rules.With(own), nil
 }
 
-func optionsOf(c config.Config) supervisor.Options {
+func optionsOf(c config.Config) (supervisor.Options, error) {
 	o := supervisor.DefaultOptions()
 	r := c.Relaunch
 	o.Act, o.Policy = r.Act, r.Policy
@@ -153,7 +164,34 @@ func optionsOf(c config.Config) supervisor.Options {
 	o.Stop = supervisor.Stop{
 		Signal: signalNumber(c.Stop.Signal), Drain: c.Stop.Drain, Grace: c.Stop.Grace, Release: c.Stop.Release,
 	}
-	return o
+	o.Argv = c.Server.Command
+	var err error
+	o.Rungs, err = rungsOf(c)
+	return o, err
+}
+
+// rungsOf is the ladder of a launch: the ready-made rungs that are listed, then
+// the person's own.
+func rungsOf(c config.Config) ([]supervisor.Rung, error) {
+	rungs, err := supervisor.ReadyRungs(c.Relaunch.Fallbacks)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range c.Fallbacks {
+		r := supervisor.Rung{
+			Name: fmt.Sprintf("fallback %d (%s)", i+1, f.Cause), Causes: []string{f.Cause},
+			Set: f.Set, Env: f.Env, Min: float64(f.Min), Max: float64(f.Max),
+		}
+		if f.Phase != "" {
+			p, err := phases.ParsePhase(f.Phase)
+			if err != nil {
+				return nil, fmt.Errorf("cannot use [[fallback]] %d: %w", i+1, err)
+			}
+			r.Phases = []phases.Phase{p}
+		}
+		rungs = append(rungs, r)
+	}
+	return rungs, nil
 }
 
 func orElse(d, otherwise time.Duration) time.Duration {

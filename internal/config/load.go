@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
+	"github.com/BurntSushi/toml"
 
 	"sglaunch/internal/mask"
 	"sglaunch/internal/trust"
@@ -82,8 +83,13 @@ func (l *loader) readFile(path string) {
 		l.giveUp(fileError(path, err))
 		return
 	}
-	var document map[string]any
-	if err := toml.Unmarshal(content, &document); err != nil {
+	if line := tooDeep(content); line > 0 {
+		l.broken = true
+		l.errors = append(l.errors, &Error{File: path, Line: line, Problem: fmt.Sprintf("nested deeper than %d levels", maxDepth)})
+		return
+	}
+	document, err := parseTOML(content)
+	if err != nil {
 		l.giveUp(syntaxError(path, err))
 		return
 	}
@@ -112,19 +118,58 @@ func fileError(path string, err error) *Error {
 }
 
 func syntaxError(path string, err error) *Error {
-	var at *toml.DecodeError
+	var at toml.ParseError
 	if !errors.As(err, &at) {
 		return &Error{File: path, Problem: cause(err)}
 	}
-	line, _ := at.Position()
-	return &Error{File: path, Line: line, Problem: cause(err)}
+	return &Error{File: path, Line: at.Position.Line, Problem: cause(err)}
+}
+
+// parseTOML reads a document into maps, lists and scalars. An array of tables
+// becomes a list like any other.
+func parseTOML(content []byte) (map[string]any, error) {
+	var document map[string]any
+	if err := toml.Unmarshal(content, &document); err != nil {
+		return nil, err
+	}
+	if document == nil {
+		return map[string]any{}, nil
+	}
+	return lists(document).(map[string]any), nil
+}
+
+func lists(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			v[name] = lists(inner)
+		}
+	case []map[string]any:
+		rows := make([]any, len(v))
+		for i, row := range v {
+			rows[i] = lists(row)
+		}
+		return rows
+	case []any:
+		for i, inner := range v {
+			v[i] = lists(inner)
+		}
+	}
+	return value
 }
 
 // preamble is what an Error says itself: that something cannot be used.
 var preamble = regexp.MustCompile(`^(?:toml: |cannot (?:[^":]|"(?:[^"\\]|\\.)*")*: )`)
 
-// cause is an error's text without its preamble.
-func cause(err error) string { return preamble.ReplaceAllString(err.Error(), "") }
+// cause is an error's text without its preamble: the name of a library, or a
+// place in a text that nobody sees.
+func cause(err error) string {
+	var at toml.ParseError
+	if errors.As(err, &at) {
+		return at.Message
+	}
+	return preamble.ReplaceAllString(err.Error(), "")
+}
 
 // readSet applies one flag.
 func (l *loader) readSet(set Set) {
@@ -157,8 +202,8 @@ func (f field) parse(text string) (any, error) {
 	if f.takesText() && !(f.Value.Type() == reflect.TypeFor[Devices]() && strings.HasPrefix(text, "[")) {
 		return text, nil
 	}
-	var document map[string]any
-	if err := toml.Unmarshal([]byte("value = "+text), &document); err != nil {
+	document, err := parseTOML([]byte("value = " + text))
+	if err != nil {
 		return nil, err
 	}
 	if len(document) != 1 {

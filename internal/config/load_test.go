@@ -159,7 +159,7 @@ func TestReports(t *testing.T) {
   hint: did you mean relaunch.attempts?`},
 		{"unlike any", "[gpu]\nzzzzzz = 3", nil, `
 @:2: cannot use gpu.zzzzzz: there is no such key
-  hint: known in gpu are devices, sample`},
+  hint: known in gpu are devices, sample, xid`},
 		{"unknown table", "[serve]\nname = \"x\"", nil, `
 @:1: cannot use serve: there is no such key
   hint: did you mean server?`},
@@ -198,23 +198,22 @@ func TestReports(t *testing.T) {
 @:2: cannot use relaunch.backoff.factor = nan: it takes a finite number
 @:2: cannot use relaunch.backoff.jitter = inf: it takes a finite number`},
 		{"a date", "[server]\nname = 2026-02-19\n", nil, `
-@:2: cannot use server.name = 2026-02-19: it takes text in quotes`},
-		{"not in this version", "[relaunch]\nact = \"all\"\n[hooks]\non_ready = []\n[[fallback]]\ncause = \"x\"\n[[phases.rule]]\nid = \"x\"\n", nil, `
-@:2: cannot use relaunch.act = "all": not in this version
+@:2: cannot use server.name = 2026-02-19T00:00:00Z: it takes text in quotes`},
+		{"not in this version", "[ready]\noutput_check = \"always\"\n[hooks]\non_ready = []\n[listen]\nhttp = \"127.0.0.1:1\"\n", nil, `
+@:2: cannot use ready.output_check = "always": not in this version
 @:3: cannot use hooks: not in this version
-@:5: cannot use fallback: not in this version
-@:7: cannot use phases.rule: not in this version`},
+@:5: cannot use listen: not in this version`},
 		{"syntax", "[server]\nname = \"x\nnext = 1\n", nil, `
-@:2: cannot read this line: basic strings cannot have new lines`},
+@:2: cannot read this line: strings cannot contain newlines`},
 		{"twice", "[server]\nname = \"x\"\nname = \"y\"\n", nil, `
-@:3: cannot read this line: key name is already defined`},
+@:3: cannot read this line: Key 'server.name' has already been defined.`},
 		{"unknown phase", "[phases.limits.loading]\nquiet = \"1m\"\n", nil, `
 @:1: cannot use phases.limits.loading: known are [starting distributed_init loading_weights weights_loaded kv_cache autotune graph_capture warmup ready serving]`},
 		{"secrets stay secret", "[server]\nenv = { HF_TOKEN = 5, B = \"hf_abcdefghijklmnopqrstuvwx\\u0000\" }\n", nil, `
 @:2: cannot use server.env.B = "hf_****\u0000": a NUL byte cannot be passed on to a process
 @:2: cannot use server.env.HF_TOKEN = "****": it takes text in quotes`},
 		{"flags", "", []Set{{"relaunch.attempts", "x"}, {"relaunch.attemps", "3"}, {"stop.drain", "5"}, {"hooks.on_ready", "[]"}, {"relaunch.window", "1ms"}, {"server.command", "[1]"}, {"relaunch.same_cause", "1\n[x]"}}, `
-cannot use --relaunch.attempts = "x": it takes a whole number in TOML: unexpected character U+0078 'x' at start of value
+cannot use --relaunch.attempts = "x": it takes a whole number in TOML: expected value but found "x" instead
 cannot use --relaunch.attemps: there is no such key
   hint: did you mean --relaunch.attempts?
 cannot use --stop.drain = "5": it takes a duration as text, as in "90s", "15m" or "4h"

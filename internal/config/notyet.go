@@ -14,13 +14,7 @@ var notYet = []struct {
 }{
 	{Key: "ready.output_check", Values: []string{"always"}},
 	{Key: "ready.check"},
-	{Key: "phases.rule"},
-	{Key: "patch.method", Values: []string{"overlay"}},
-	{Key: "relaunch.act", Values: []string{"all"}},
-	{Key: "relaunch.fallbacks"},
-	{Key: "fallback"},
 	{Key: "stop.settle"},
-	{Key: "gpu.xid"},
 	{Key: "log.rotate"},
 	{Key: "log.keep"},
 	{Key: "log.passthrough"},

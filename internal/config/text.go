@@ -11,8 +11,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // tomlText writes a value on one line, as launch.toml would hold it. It takes
@@ -31,8 +29,6 @@ func tomlText(v reflect.Value) string {
 		return tomlText(reflect.ValueOf(x.UUIDs))
 	case time.Time:
 		return x.Format(time.RFC3339Nano)
-	case toml.LocalDate, toml.LocalTime, toml.LocalDateTime:
-		return fmt.Sprint(x)
 	case encoding.TextMarshaler:
 		if text, err := x.MarshalText(); err == nil {
 			return quote(string(text))
