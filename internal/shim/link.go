@@ -98,6 +98,13 @@ func (l *link) close() {
 	l.wake.ring()
 }
 
+// fault says why the link had to be closed; nil if it was not our doing.
+func (l *link) fault() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
 func (l *link) write() {
 	var f *feed
 	buf := make([]byte, chunk)

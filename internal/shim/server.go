@@ -214,38 +214,40 @@ func (s *shim) serverEnded(status wire.Status) {
 // pump reads one output of the server until nobody holds its other end.
 func (s *shim) pump(src source, sp *spool, ended chan struct{}) {
 	buf := make([]byte, chunk)
+	pause := firstReopen
 	for {
 		n, err := src.from.Read(buf)
 		if n > 0 {
 			sp.add(buf[:n], src.lane)
+			pause = firstReopen
 		}
 		if err == nil {
 			continue
 		}
 		// A terminal that nobody has open reads as an error, and may be opened
 		// again as long as the server lives.
-		if src.terminal && !errors.Is(err, os.ErrClosed) && waitFor(ended, reopenPause) {
-			continue
+		if !src.terminal || errors.Is(err, os.ErrClosed) || isClosed(ended) {
+			break
 		}
-		break
+		awaitClose(ended, pause) // one more reading then takes what is left
+		pause = min(2*pause, lastReopen)
 	}
 	s.do(func() { s.outputEnded(sp) })
 }
 
-const reopenPause = 50 * time.Millisecond
+// Pauses between two tries to read a terminal that nobody has open.
+const (
+	firstReopen = 20 * time.Millisecond
+	lastReopen  = time.Second
+)
 
-// waitFor waits, and reports whether ended is still open.
-func waitFor(ended chan struct{}, pause time.Duration) bool {
+func isClosed(c chan struct{}) bool {
 	select {
-	case <-ended:
-		return false
+	case <-c:
+		return true
 	default:
+		return false
 	}
-	select {
-	case <-ended:
-	case <-time.After(pause):
-	}
-	return true // after the end one more reading takes what is left
 }
 
 func (s *shim) outputEnded(sp *spool) {

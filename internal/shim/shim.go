@@ -116,9 +116,20 @@ func Run(o Options) int {
 	}
 	s.startSupervisor()
 	for !s.over {
-		(<-s.events)()
+		s.step(<-s.events)
 	}
 	return s.code
+}
+
+// step does one thing. A fault of ours in it is told and survived: the server
+// must not die of it.
+func (s *shim) step(f func()) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.say("internal error, please report it: %v\n%s", fault, debug.Stack())
+		}
+	}()
+	f()
 }
 
 // open takes the process over.

@@ -97,6 +97,7 @@ func (s *shim) suspend() {
 		return
 	}
 	s.send(wire.Message{Type: wire.Suspended})
+	s.signalServer(unix.SIGSTOP, wire.ScopeGroup) // no fork escapes that
 	s.signalServer(unix.SIGSTOP, wire.ScopeTree)
 	s.signalSupervisor(unix.SIGSTOP)
 	s.suspended = true
@@ -131,6 +132,7 @@ func (s *shim) resume() {
 	s.suspended = false
 	s.signalSupervisor(unix.SIGCONT)
 	s.signalServer(unix.SIGCONT, wire.ScopeTree)
+	s.signalServer(unix.SIGCONT, wire.ScopeGroup)
 	s.send(wire.Message{Type: wire.Resumed})
 	s.resize()
 }

@@ -60,7 +60,8 @@ func newSpool(attempt int) *spool {
 	}
 }
 
-// keep gives the spool its log and starts to write it.
+// keep gives the spool its log and starts to write it. The log stays open as
+// long as anybody may read the spool, and is closed with it by the runtime.
 func (s *spool) keep(log *os.File, trouble func(string)) {
 	s.mu.Lock()
 	s.log, s.lame = log, false

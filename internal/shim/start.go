@@ -54,7 +54,7 @@ func (s *shim) fork(r start, report func(proc.Proc, error)) {
 	if err == nil {
 		s.tree.Put(p, r.side)
 		if r.side == proc.Ours {
-			s.sids[p.Session], s.began, s.marker = true, true, r.marker
+			s.sids, s.began, s.marker = map[int]bool{p.Session: true}, true, r.marker
 		}
 	}
 	report(p, err)

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -105,24 +106,19 @@ func (s *shim) linkDown(l *link, err error) {
 	if l != s.sup.link {
 		return
 	}
-	l.close()
 	s.sup.link = nil
+	defer l.close()
 	if s.sup.status != nil {
 		s.supervisorGone()
 		return
 	}
-	if err != io.EOF && s.end.finish == nil {
-		s.say("cannot read the supervisor: %v", err)
+	if s.end.finish != nil {
+		return
 	}
-	if s.end.finish == nil {
-		s.killSupervisor()
+	if err != io.EOF {
+		s.say("the supervisor is given up: %v", cmp.Or(l.fault(), err))
 	}
-}
-
-func (s *shim) killSupervisor() {
-	if p := s.sup.proc; p != nil {
-		_ = proc.Send(p.ID, unix.SIGKILL)
-	}
+	s.signalSupervisor(unix.SIGKILL)
 }
 
 // supervisorEnded: the process is gone; what it wrote before may still be read.

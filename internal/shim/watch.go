@@ -48,9 +48,16 @@ func (s *shim) look() (changed bool) {
 	return changed
 }
 
+// sessionsKept bounds the memory of sessions of a tree that makes ever new ones.
+const sessionsKept = 1024
+
 // scan tells the loop what is new. The lock is held.
 func (s *shim) scan() (changed bool, err error) {
 	born, died, err := s.tree.Scan()
+	if len(s.sids) > sessionsKept { // of those that ended nobody is left to be told apart
+		clear(s.sids)
+		born = append(s.tree.Members(proc.Ours), born...)
+	}
 	for _, p := range born {
 		s.sids[p.Session] = true
 	}
