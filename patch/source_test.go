@@ -16,12 +16,15 @@ import (
 // library's folder as Python's own parser has them: file -> "class A 3-17".
 const scopesByPython = `
 import ast, json, os, sys, tokenize
-out = {}
+out, seen = {}, 0
 root = os.path.dirname(os.__file__)
 for dir, dirs, files in os.walk(root):
     dirs[:] = sorted(d for d in dirs if d not in ("site-packages", "lib2to3", "test", "tests", "idlelib", "__pycache__"))
     for name in sorted(files):
         path = os.path.join(dir, name)
+        seen += 1
+        if seen % 3:
+            continue
         if not name.endswith(".py"):
             continue
         data = open(path, "rb").read()
