@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,7 +45,7 @@ func startSampler(argv, env []string) (*samplerProcess, error) {
 		unread:  make(chan struct{}),
 	}
 	complaints := &head{}
-	p.cmd.Env = lazyBinding(env)
+	p.cmd.Env = env
 	p.cmd.Stdin = stdin
 	p.cmd.Stderr = complaints
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -61,18 +60,6 @@ func startSampler(argv, env []string) (*samplerProcess, error) {
 	}
 	go p.follow(out, complaints)
 	return p, nil
-}
-
-// lazyBinding drops LD_BIND_NOW: go-nvml binds NVML's functions when they are
-// first called, and where the loader binds all at once the process would not
-// start.
-func lazyBinding(env []string) []string {
-	if env == nil {
-		env = os.Environ()
-	}
-	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		return strings.HasPrefix(kv, "LD_BIND_NOW=")
-	})
 }
 
 // follow reads answers until the output ends, then waits for the process.

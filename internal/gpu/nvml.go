@@ -8,23 +8,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"sglaunch/internal/gpu/lazynvml"
 )
 
 // libraryVariable names another library than the driver's own, for tests and
 // for a driver in an odd place.
 const libraryVariable = "SGLAUNCH_NVML_LIBRARY"
 
-// nvmlDriver asks through go-nvml. A function that the loaded library lacks
-// would end the process ("symbol lookup error", status 127), so every call goes
-// through can, which looks it up first.
+// nvmlDriver asks through go-nvml. Whether the loaded library has a function is
+// asked first (can): on an architecture without lazynvml's own definitions, a
+// call of one that is missing ends the process ("symbol lookup error", status
+// 127), and what was never asked needs no answer.
 type nvmlDriver struct {
-	log *callLog
-	lib nvml.Interface
-	// keep holds the library for the life of the process: go-nvml unloads it at
-	// Shutdown, but calls once made stay bound to where it was.
-	keep    *dl.DynamicLibrary
+	log     *callLog
+	lib     nvml.Interface
 	known   map[string]bool
 	devices []device
 	xids    xidWatch
@@ -71,14 +70,12 @@ func (d *nvmlDriver) open() error {
 
 // load opens the library and checks that it is one that can be asked at all.
 func (d *nvmlDriver) load(path string) error {
-	if d.keep != nil {
+	if d.lib != nil {
 		return nil
 	}
-	keep := dl.New(path, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
-	if err := keep.Open(); err != nil {
+	if err := lazynvml.Load(path); err != nil {
 		return &openError{absent: true, text: strings.TrimSpace(err.Error())}
 	}
-	d.keep = keep
 	for _, names := range [][]string{
 		{"nvmlInit_v2", "nvmlInit"},
 		{"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"},
@@ -98,7 +95,7 @@ func (d *nvmlDriver) can(names ...string) bool {
 	for _, name := range names {
 		has, asked := d.known[name]
 		if !asked {
-			has = d.keep.Lookup(name) == nil
+			has = lazynvml.Has(name)
 			d.known[name] = has
 		}
 		if has {

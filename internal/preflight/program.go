@@ -49,7 +49,7 @@ func checkCommand(_ context.Context, l *look) []Check {
 func (l *look) program(word string) (path string, c Check, ok bool) {
 	path, err := l.lookPath(word)
 	switch {
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, errNotExecutable):
 		return "", fail("permission_denied", "make it executable, or see the mount options", "%q may not be executed", path), false
 	case err != nil:
 		return "", fail("bad_argument", "check the spelling, and PATH in the environment of the launch", "there is no program %q", word), false
@@ -83,12 +83,15 @@ func (l *look) lookPath(word string) (string, error) {
 		switch err := executable(candidate); {
 		case err == nil:
 			return candidate, nil
-		case errors.Is(err, fs.ErrPermission):
+		case errors.Is(err, errNotExecutable):
 			found = err
 		}
 	}
 	return word, found
 }
+
+// errNotExecutable says that a file is there and may not be executed.
+var errNotExecutable = errors.New("not executable")
 
 func executable(path string) error {
 	info, err := os.Stat(path)
@@ -96,7 +99,7 @@ func executable(path string) error {
 		return err
 	}
 	if info.IsDir() || unix.Access(path, unix.X_OK) != nil {
-		return fs.ErrPermission
+		return errNotExecutable
 	}
 	return nil
 }
