@@ -70,6 +70,8 @@
 //     is the offset in the file; what the disk missed is a hole.
 //   - Spec.Errors: with pipes, standard error once more by itself.
 //   - Spec.Records: the processes seen, one JSON line each (proc.Record), 0600.
+//   - JOURNAL_STREAM: where standard output is systemd's journal, bars become
+//     lines there; everywhere else it gets the server's bytes as they are.
 //   - NOTIFY_SOCKET, WATCHDOG_USEC: systemd is told what the supervisor says in
 //     Notify, and the watchdog is petted as long as the loop gets its turn.
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,15 +111,13 @@ func TestPipesKeepStreamsApart(t *testing.T) {
 	}
 }
 
-// The server sees what the raw command would have seen.
-func TestServerStandsAsTheRawCommand(t *testing.T) {
-	const look = `import os,resource,signal,sys
+// look prints what a process can tell about how it was started.
+const look = `import os,resource,signal,sys
 print("tty", [os.isatty(i) for i in range(3)])
 if os.isatty(1): print("size", os.get_terminal_size(1))
-print("stdin", os.readlink("/proc/self/fd/0").startswith("/dev/pts") and "pts" or os.readlink("/proc/self/fd/0"))
+print("stdin", os.readlink("/proc/self/fd/0"))
 print("leads", os.getsid(0)==os.getpid()==os.getpgrp())
-st=open("/proc/self/status").read()
-for l in st.splitlines():
+for l in open("/proc/self/status").read().splitlines():
     if l.split(":")[0] in ("SigBlk","SigIgn","SigCgt"): print(l)
 print("limits", [(n, resource.getrlimit(getattr(resource,n))) for n in sorted(dir(resource)) if n.startswith("RLIMIT_")])
 print("umask", oct(os.umask(0)), "nice", os.nice(0), "cwd", os.getcwd())
@@ -126,32 +125,53 @@ print("oom", open("/proc/self/oom_score_adj").read().strip())
 print("fds", sorted(int(f) for f in os.listdir("/proc/self/fd"))[:4])
 print("marked", os.environ.get("SHIM_TEST_MARK","") != "", "aside", "SGLAUNCH_ASIDE" in os.environ)
 `
-	r := newRig(t, rigOptions{})
-	p := r.supervisor()
-	p.spawn(r.spec(1, "python3", "-c", look))
-	p.await(wire.Drained)
-	viaShim := string(p.received())
 
-	raw := newSink()
-	cmd := rawCommand(r.dir, raw, "python3", "-c", look)
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range strings.Split(strings.TrimSpace(raw.text()), "\n") {
-		switch name := strings.Fields(line)[0]; name {
-		case "tty", "stdin", "leads", "marked":
-		default:
-			if !strings.Contains(viaShim, line+"\n") {
-				t.Errorf("raw: %s\nvia the shim:\n%s", line, viaShim)
+// odd starts a command in unusual circumstances.
+const odd = `import os,resource,signal,sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGALRM])
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 900))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+os.umask(0o027); os.nice(3)
+os.execvp(sys.argv[1], sys.argv[1:])
+`
+
+// The server sees what the raw command would have seen.
+func TestServerStandsAsTheRawCommand(t *testing.T) {
+	for name, wrap := range map[string][]string{"usual": nil, "odd": {"python3", "-c", odd}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, rigOptions{wrap: wrap})
+			p := r.supervisor()
+			p.spawn(r.spec(1, "python3", "-c", look))
+			p.await(wire.Drained)
+			viaShim := string(p.received())
+			p.finish(0)
+			r.exit(10 * time.Second)
+
+			raw := newSink()
+			argv := append(slices.Clone(wrap), "python3", "-c", look)
+			if err := rawCommand(r.dir, raw, argv...).Run(); err != nil {
+				t.Fatal(err)
 			}
-		}
-	}
-	for _, line := range []string{
-		"tty [False, True, True]", "size os.terminal_size(columns=250, lines=50)", "stdin /dev/null", "leads True", "marked True aside False",
-	} {
-		if !strings.Contains(viaShim, line+"\n") {
-			t.Errorf("missing %q in\n%s", line, viaShim)
-		}
+			for line := range strings.Lines(raw.text()) {
+				switch strings.Fields(line)[0] {
+				case "tty", "leads", "marked": // a pty, a session and a marker of its own
+				default:
+					if !strings.Contains(viaShim, line) {
+						t.Errorf("raw: %s\nvia the shim:\n%s", line, viaShim)
+					}
+				}
+			}
+			for _, line := range []string{
+				"tty [False, True, True]", "size os.terminal_size(columns=250, lines=50)", "stdin /dev/null", "leads True", "marked True aside False",
+			} {
+				if !strings.Contains(viaShim, line+"\n") {
+					t.Errorf("missing %q in\n%s", line, viaShim)
+				}
+			}
+		})
 	}
 }
 

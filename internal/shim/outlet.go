@@ -2,7 +2,6 @@ package shim
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -41,7 +40,8 @@ type outlet struct {
 	since   time.Time // when the pending write began; zero: none is pending
 	told    bool      // that it is blocked
 
-	midLine  bool // what was written last is no end of a line
+	journal  *journal // nil: bytes are passed on as they are
+	midLine  bool     // what was written last is no end of a line
 	lastByte time.Time
 	lost     int64
 	done     chan struct{}
@@ -61,7 +61,7 @@ type ownLine struct {
 
 // newOutlet writes to f, which stays its owner's.
 func newOutlet(f *os.File, name string, news func(string)) *outlet {
-	o := &outlet{fd: fdOf(f), name: name, news: news, wake: newBell(), done: make(chan struct{})}
+	o := &outlet{fd: fdOf(f), name: name, news: news, wake: newBell(), journal: journalOf(f), done: make(chan struct{})}
 	go o.run()
 	return o
 }
@@ -143,7 +143,7 @@ func (o *outlet) run() {
 		case r.end:
 			o.next(f)
 		default:
-			o.await(waited)
+			o.await(o.barWait(waited))
 		}
 	}
 }
@@ -155,9 +155,12 @@ func (o *outlet) bytes(f *feed, p []byte, lineWaits bool) {
 		f.offset -= int64(len(p) - end)
 		p = p[:end]
 	}
-	o.write(p)
-	o.midLine = p[len(p)-1] != '\n'
 	o.lastByte = time.Now()
+	if o.journal != nil {
+		p = o.journal.pass(p, o.lastByte)
+	}
+	o.write(p)
+	o.midLine = len(p) > 0 && p[len(p)-1] != '\n'
 }
 
 // ownLines writes our lines where they have a place now, and says how long to
@@ -205,9 +208,25 @@ func (o *outlet) current() (f *feed, last bool) {
 	return o.feeds[0], false
 }
 
+// barWait shortens a wait to the moment at which a bar in the journal is due,
+// and writes one that is.
+func (o *outlet) barWait(limit time.Duration) time.Duration {
+	if o.journal == nil {
+		return limit
+	}
+	o.write(o.journal.overdue(time.Now()))
+	if wait := o.journal.wait(time.Now()); limit == 0 && wait < barEvery+1 || wait < limit {
+		return max(wait, time.Millisecond)
+	}
+	return limit
+}
+
 // next goes on to the next attempt's output.
 func (o *outlet) next(f *feed) {
 	f.spool.unlisten(o.wake)
+	if o.journal != nil {
+		o.write(o.journal.rest())
+	}
 	o.mu.Lock()
 	o.feeds = o.feeds[1:]
 	o.mu.Unlock()
@@ -257,22 +276,4 @@ func (o *outlet) mark(since time.Time, n int) {
 	o.since = since
 	o.written += int64(n)
 	o.mu.Unlock()
-}
-
-// fdOf returns the number of an open file and leaves its mode alone: File.Fd
-// would make a shared terminal blocking for everybody.
-func fdOf(f *os.File) int {
-	number := -1
-	if raw, err := f.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { number = int(fd) })
-	}
-	return number
-}
-
-// sameFile reports whether two descriptors write to the same place, such as one
-// terminal or one log.
-func sameFile(a, b *os.File) bool {
-	x, errX := a.Stat()
-	y, errY := b.Stat()
-	return errors.Join(errX, errY) == nil && os.SameFile(x, y)
 }
