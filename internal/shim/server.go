@@ -1,10 +1,7 @@
 package shim
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -13,10 +10,6 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 )
-
-// openPatience is how long the creation of a log may take before the server is
-// started without it.
-const openPatience = 5 * time.Second
 
 // server is the newest attempt's.
 type server struct {
@@ -94,41 +87,6 @@ func (s *shim) startOf(spec wire.Spec, st *stage) start {
 	}
 }
 
-// keepLog creates the raw log. A log that exists is an error, since it is
-// another attempt's; a disk that refuses or hangs is not: the server matters
-// more than its log.
-func (s *shim) keepLog(sp *spool, path string) error {
-	type opened struct {
-		f   *os.File
-		err error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		f, err := openLog(path)
-		done <- opened{f, err}
-	}()
-	take := func(o opened) error {
-		if o.err == nil {
-			sp.keep(o.f, s.troubleLater)
-			return nil
-		}
-		sp.unkept()
-		if errors.Is(o.err, fs.ErrExist) {
-			return o.err
-		}
-		s.troubleLater(fmt.Sprintf("%v; the server goes on without, memory holds its last %d MiB", o.err, ringSize>>20))
-		return nil
-	}
-	select {
-	case o := <-done:
-		return take(o)
-	case <-time.After(openPatience):
-		s.troubleLater(fmt.Sprintf("cannot create the log %q: the disk does not answer; the server is started without", path))
-		go func() { _ = take(<-done) }()
-		return nil
-	}
-}
-
 // troubleLater tells trouble from another goroutine.
 func (s *shim) troubleLater(text string) { s.do(func() { s.trouble(text) }) }
 
@@ -169,37 +127,6 @@ func (s *shim) spawned(st *stage, p proc.Proc, err error) {
 	s.advanceEnding()
 }
 
-// showOutput connects the output to the person's descriptors: standard error
-// apart from standard output where they are apart on both sides.
-func (s *shim) showOutput(st *stage) {
-	sp := s.srv.spool
-	if s.out == s.err || st.master != nil {
-		s.out.show(sp, both)
-	} else {
-		s.out.show(sp, output)
-		s.err.show(sp, errout)
-	}
-	if path := s.srv.spec.Errors; path != "" && st.master == nil {
-		s.srv.copied = make(chan struct{})
-		go copyLane(sp, path, s.troubleLater, s.srv.copied)
-	}
-}
-
-// copyLane writes standard error into a log of its own.
-func copyLane(sp *spool, path string, trouble func(string), copied chan struct{}) {
-	defer close(copied)
-	f, err := openLog(path)
-	if err != nil {
-		trouble(err.Error())
-		return
-	}
-	defer f.Close()
-	o := newOutlet(f, path, trouble)
-	o.show(sp, errout)
-	o.stop()
-	<-o.done
-}
-
 func (s *shim) serverEnded(status wire.Status) {
 	s.facts.Exited = &status
 	close(s.srv.ended)
@@ -209,82 +136,6 @@ func (s *shim) serverEnded(status wire.Status) {
 	if s.sup.blind {
 		s.blindEnd()
 	}
-}
-
-// pump reads one output of the server until nobody holds its other end.
-func (s *shim) pump(src source, sp *spool, ended chan struct{}) {
-	buf := make([]byte, chunk)
-	pause := firstReopen
-	for {
-		n, err := src.from.Read(buf)
-		if n > 0 {
-			sp.add(buf[:n], src.lane)
-			pause = firstReopen
-		}
-		if err == nil {
-			continue
-		}
-		// A terminal that nobody has open reads as an error, and may be opened
-		// again as long as the server lives.
-		if !src.terminal || errors.Is(err, os.ErrClosed) || isClosed(ended) {
-			break
-		}
-		awaitClose(ended, pause) // one more reading then takes what is left
-		pause = min(2*pause, lastReopen)
-	}
-	s.do(func() { s.outputEnded(sp) })
-}
-
-// Pauses between two tries to read a terminal that nobody has open.
-const (
-	firstReopen = 20 * time.Millisecond
-	lastReopen  = time.Second
-)
-
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s *shim) outputEnded(sp *spool) {
-	if sp != s.srv.spool {
-		return
-	}
-	if s.srv.pumps--; s.srv.pumps == 0 {
-		s.drain(false)
-	}
-}
-
-// drain closes the attempt's output.
-func (s *shim) drain(cut bool) {
-	if s.facts.Drained {
-		return
-	}
-	s.facts.Drained = true
-	sp := s.srv.spool
-	sp.end(cut)
-	s.facts.Output = sp.size()
-	if s.srv.stage != nil {
-		s.srv.stage.close()
-	}
-	if s.sup.link != nil {
-		s.sup.link.drained(sp)
-	}
-	s.advanceEnding()
-}
-
-// cutAfter bounds the time that output may still come once the tree is gone.
-func (s *shim) cutAfter(limit time.Duration) {
-	attempt := s.facts.Attempt
-	s.after(limit, func() {
-		if s.facts.Attempt == attempt {
-			s.drain(true)
-		}
-	})
 }
 
 // signalServer delivers a signal to the leader, its group or every member.
