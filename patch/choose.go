@@ -172,6 +172,9 @@ func (pl *planner) inTheWay(p Patch, l look, now *content) (why, hint string) {
 	if now.held != nil {
 		return "", "" // the whole set decides: see Apply
 	}
+	if !p.AllowChanged && l.finding.unlisted && uncommitted(pl.ctx, l.place.path) {
+		return "the source tree has changes in it that are not committed", "commit them, or set allow_changed = true for this patch"
+	}
 	if why := obstacle(l.place.path, now.disk.inode); why != "" {
 		return why, `method = "overlay" changes nothing on disk`
 	}
@@ -183,22 +186,35 @@ func (pl *planner) inTheWay(p Patch, l look, now *content) (why, hint string) {
 	return "", ""
 }
 
+// notes are worth knowing and no obstacle.
 func (pl *planner) notes(now *content, t *Target) []string {
 	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if now.disk.links > 1 {
-		notes = append(notes, fmt.Sprintf("%d links share the file, as uv and conda do with their caches; only this one changes", now.disk.links))
+		note("%d links share the file, as uv and conda do with their caches; only this one changes", now.disk.links)
 	}
 	if now.disk.Link != "" {
-		notes = append(notes, fmt.Sprintf("a link to %s; the link is replaced, what it leads to is not touched", now.disk.Link))
+		note("a link to %s; the link is replaced, what it leads to is not touched", now.disk.Link)
 	}
-	if d := pl.where.Distributions[t.Package]; d != nil && d.Found && d.editable() {
-		notes = append(notes, t.Package+" is an editable install: the file belongs to a source tree")
+	if d := pl.where.Distributions[t.Package]; d != nil && d.Found {
+		if d.editable() {
+			note("%s is an editable install: the file belongs to a source tree", t.Package)
+		}
+		if others := d.changed(pl.ours(now)); len(others) > 0 {
+			note("%d other files of %s differ from its release, %s for one", len(others), t.Package, others[0])
+		}
 	}
-	if t.File.FS == "overlay" {
-		notes = append(notes, "an overlay file system: a fresh container has the original anyway")
-	}
-	if t.File.FS == "nfs" {
-		notes = append(notes, "a network file system: launches on other machines are not seen")
+	switch t.File.FS {
+	case "overlay":
+		note("an overlay file system: a fresh container has the original anyway")
+	case "nfs":
+		note("a network file system: launches on other machines are not seen")
 	}
 	return notes
+}
+
+// ours knows the files that differ because of us: the one looked at, and those
+// that hold a patch.
+func (pl *planner) ours(now *content) func(path string) bool {
+	return func(path string) bool { return path == now.place.path || pl.book.entry(path) != nil }
 }

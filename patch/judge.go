@@ -52,11 +52,12 @@ type origin struct {
 
 // finding is what one candidate makes of one content.
 type finding struct {
-	state  State
-	fits   bool // one of the four states in which the patch is settled
-	after  []byte
-	reason string
-	hint   string
+	state    State
+	fits     bool // one of the four states in which the patch is settled
+	after    []byte
+	unlisted bool // there was no release to compare with
+	reason   string
+	hint     string
 }
 
 // judge decides the state by content. disk is the file as it is; working is the
@@ -160,7 +161,9 @@ func (c candidate) isKnown(sum string, o origin) bool {
 func (c candidate) judgeUnlisted(after []byte, misfit error, undoes, present bool) finding {
 	switch {
 	case misfit == nil && !present:
-		return c.pristine(after, "the patch fits, and there is no release to compare the file with")
+		f := c.pristine(after, "the patch fits, and there is no release to compare the file with")
+		f.unlisted = true
+		return f
 	case (present || undoes) && c.named:
 		return finding{state: AppliedForeign, fits: true, reason: "the change is there already, put there by somebody else; it stays"}
 	case present:

@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -47,6 +49,7 @@ type distribution struct {
 	Installer string `json:"installer"`
 
 	hashes map[string]string // by path relative to Root, from RECORD
+	sizes  map[string]int64
 }
 
 // question names what to locate. Each list is sorted and has no duplicates, so
@@ -96,7 +99,7 @@ func (in Interpreter) locate(ctx context.Context, q question) (*whereabouts, err
 // readRecord keeps the hashes of RECORD by absolute path. A line that is not of
 // its form tells nothing and is passed over.
 func (d *distribution) readRecord() {
-	d.hashes = map[string]string{}
+	d.hashes, d.sizes = map[string]string{}, map[string]int64{}
 	r := csv.NewReader(strings.NewReader(d.Record))
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
 	for {
@@ -111,11 +114,32 @@ func (d *distribution) readRecord() {
 		if !ok {
 			continue
 		}
+		path := filepath.Clean(filepath.FromSlash(fields[0]))
 		sum, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(encoded, "="))
 		if err == nil {
-			d.hashes[filepath.Clean(filepath.FromSlash(fields[0]))] = hex.EncodeToString(sum)
+			d.hashes[path] = hex.EncodeToString(sum)
+		}
+		if size, err := strconv.ParseInt(fields[len(fields)-1], 10, 64); err == nil {
+			d.sizes[path] = size
 		}
 	}
+}
+
+// changed lists the sources, apart from some, whose size is not the released
+// one. It is a look, not a proof: reading thousands of files would take too long.
+func (d *distribution) changed(except func(path string) bool) []string {
+	var all []string
+	for rel, size := range d.sizes {
+		path := filepath.Join(d.Root, rel)
+		if filepath.Ext(rel) != ".py" || except(path) {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() != size {
+			all = append(all, rel)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // released is the hash that a file had when it was installed, "" where RECORD

@@ -1,9 +1,14 @@
 package patch
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // T21 and all plans: looking never imports the package or its parents.
@@ -173,4 +178,61 @@ func TestChattyStartup(t *testing.T) {
 	if got := plan(t, nil, v, switchOn()).Targets[0]; got.State != Pristine {
 		t.Errorf("target is %+v", got)
 	}
+}
+
+// A source tree in which somebody works is left to them.
+func TestUncommittedChanges(t *testing.T) {
+	t.Parallel()
+	v := newVenv(t)
+	tree := t.TempDir()
+	for name, text := range tiny {
+		v.write(tree+"/"+name, text)
+	}
+	v.write(tree+"/tiny/core/__init__.py", "")
+	v.write(v.path("tiny.pth"), tree+"\n")
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "x"}} {
+		cmd := exec.Command("git", append([]string{"-C", tree}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Logf("no git here: %v: %s", err, out)
+			return
+		}
+	}
+	if got := plan(t, nil, v, switchOn()).Targets[0]; got.Refused {
+		t.Errorf("a clean tree: %+v", got)
+	}
+	v.write(tree+"/tiny/core/switch.py", tiny["tiny/core/switch.py"]+"# mine\n")
+	if got := plan(t, nil, v, switchOn()).Targets[0]; !got.Refused || !strings.Contains(got.Reason, "committed") {
+		t.Errorf("a tree with changes: %+v", got)
+	}
+}
+
+func TestOtherFilesThatDiffer(t *testing.T) {
+	t.Parallel()
+	v := tinyVenv(t)
+	v.write(v.path("tiny/other.py"), "x = 1234\n")
+	notes := strings.Join(plan(t, nil, v, switchOn()).Targets[0].Notes, "\n")
+	if !strings.Contains(notes, "1 other files of tiny differ") {
+		t.Errorf("notes are %q", notes)
+	}
+}
+
+// uv holds a lock on the environment while it installs: we wait for it.
+func TestWaitsForUv(t *testing.T) {
+	t.Parallel()
+	v := tinyVenv(t)
+	v.write(v.root+"/.lock", "")
+	uv := flock.New(v.root + "/.lock")
+	v.must(uv.Lock())
+	l := ledger(t)
+	p := plan(t, l, v, switchOn())
+	before := snapshot(t, v.root)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := l.Apply(ctx, p, someOwner)
+	wantErr(t, err, context.DeadlineExceeded)
+	same(t, before, snapshot(t, v.root))
+	v.must(uv.Unlock())
+	apply(t, l, p, "night")
+	revert(t, l, "night")
+	same(t, before, snapshot(t, v.root))
 }
