@@ -3,6 +3,7 @@ package shim
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -98,11 +99,20 @@ func (l *link) close() {
 	l.wake.ring()
 }
 
-// fault says why the link had to be closed; nil if it was not our doing.
-func (l *link) fault() error {
+// brokenBy says what is wrong with a link that has ended; nil if the supervisor
+// has merely ended too, which an error of its socket shows.
+func (l *link) brokenBy(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err
+	if l.err == errDeaf {
+		return errDeaf
+	}
+	for _, usual := range []error{io.EOF, io.ErrUnexpectedEOF, os.ErrClosed, unix.ECONNRESET} {
+		if errors.Is(err, usual) {
+			return nil
+		}
+	}
+	return err
 }
 
 func (l *link) write() {

@@ -78,9 +78,9 @@ func nobodyLeft(t *testing.T, supervisor int) {
 		t.Fatal(err)
 	}
 	for _, q := range table {
-		if args := strings.TrimPrefix(proc.Command(q), self()); args != proc.Command(q) && args != "" && !q.Dead() &&
-			q.PID != os.Getpid() && q.PID != supervisor && !strings.HasPrefix(args, " -test.") {
-			t.Errorf("survivor: %d %s%s", q.PID, q.Comm, args)
+		args, mine := strings.CutPrefix(proc.Command(q), self()+" ")
+		if mine && !q.Dead() && q.PID != os.Getpid() && q.PID != supervisor && !strings.HasPrefix(args, "-test.") {
+			t.Errorf("survivor: %d %s", q.PID, args)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package shim
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -115,8 +114,8 @@ func (s *shim) linkDown(l *link, err error) {
 	if s.end.finish != nil {
 		return
 	}
-	if err != io.EOF {
-		s.say("the supervisor is given up: %v", cmp.Or(l.fault(), err))
+	if why := l.brokenBy(err); why != nil {
+		s.say("the supervisor is given up: %v", why)
 	}
 	s.signalSupervisor(unix.SIGKILL)
 }
