@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// libraryVariable names another library than the driver's own, for tests and
+// for a driver in an odd place.
+const libraryVariable = "SGLAUNCH_NVML_LIBRARY"
+
 // driver is what a sampler asks. Every method may block for as long as the
 // driver likes, except close while no other method runs.
 type driver interface {

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// limit is how long a test waits for something that must come.
+const limit = 30 * time.Second
+
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func atoi(s string) int {

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package gpu
 
 import (
@@ -110,9 +112,6 @@ func (s *stage) write() {
 		s.Fatal(err)
 	}
 }
-
-// limit is how long a test waits for something that must come.
-const limit = 30 * time.Second
 
 // await returns the first event that fits, and keeps those before it in seen.
 func await[E Event](s *stage, fits func(E) bool) E {

@@ -13,10 +13,6 @@ import (
 	"sglaunch/internal/gpu/lazynvml"
 )
 
-// libraryVariable names another library than the driver's own, for tests and
-// for a driver in an odd place.
-const libraryVariable = "SGLAUNCH_NVML_LIBRARY"
-
 // nvmlDriver asks through go-nvml. Whether the loaded library has a function is
 // asked first (can): on an architecture without lazynvml's own definitions, a
 // call of one that is missing ends the process ("symbol lookup error", status
