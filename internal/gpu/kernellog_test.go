@@ -1,0 +1,93 @@
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestXidOfLine(t *testing.T) {
+	gpus := []GPU{{Index: 0, UUID: "GPU-a", PCI: "00000000:1A:00.0"}, {Index: 5, UUID: "GPU-b", PCI: "00000018:01:00.0"}}
+	for line, want := range map[string]Xid{
+		"NVRM: Xid (PCI:0000:1a:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.":               {Code: 79, Index: 0, UUID: "GPU-a"},
+		"NVRM: Xid (PCI:0018:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)": {Code: 154, Index: 5, UUID: "GPU-b"},
+		"NVRM: Xid (PCI:0000:1A:00 GPU-I:03): 94, pid=1, Contained: SM (0x1).":                                       {Code: 94, Index: 0, UUID: "GPU-a"},
+		"[12.3] NVRM: Xid (PCI:0000:ff:00): 31, pid=7":                                                               {Code: 31, Index: -1},
+	} {
+		if got, ok := XidOfLine(line, gpus); !ok || got != want {
+			t.Errorf("%s: got %+v %v", line, got, ok)
+		}
+	}
+	for _, line := range []string{"", "NVRM: GPU 0000:1a:00.0: RmInitAdapter failed!", "NVRM: Xid (PCI:0000:1a:00): 99999999999999999999", "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028"} {
+		if x, ok := XidOfLine(line, gpus); ok {
+			t.Errorf("%s: got %+v", line, x)
+		}
+	}
+}
+
+// Where the kernel log can be written, an Xid that is planted there is found;
+// where it cannot be read, that is said.
+func TestKernelXids(t *testing.T) {
+	began := time.Now().Add(-time.Second)
+	bus := fmt.Sprintf("%04x:%02x:%02x", os.Getpid()%0x10000, os.Getpid()%251, 1)
+	gpus := []GPU{{Index: 3, UUID: "GPU-x", PCI: "0000" + strings.ToUpper(bus) + ".0"}}
+	planted := plant("<4>NVRM: Xid (PCI:" + bus + "): 31, pid=1, name=test of sglaunch")
+	xids, err := KernelXids(context.Background(), began, gpus)
+	switch {
+	case err != nil && !strings.Contains(err.Error(), "cannot read the kernel log"):
+		t.Error(err)
+	case err == nil && planted:
+		var ours []Xid
+		for _, x := range xids {
+			if x.Index == 3 {
+				ours = append(ours, x)
+			}
+		}
+		if len(ours) != 1 || ours[0].Code != 31 || time.Since(ours[0].At) > time.Minute || ours[0].At.Before(began) {
+			t.Errorf("planted one Xid 31, found %+v", ours)
+		}
+	}
+	if later, err := KernelXids(context.Background(), time.Now().Add(time.Hour), gpus); err == nil && len(later) > 0 {
+		t.Errorf("found Xids of the future: %+v", later)
+	}
+}
+
+func plant(line string) bool {
+	f, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = f.WriteString(line + "\n")
+	return err == nil
+}
+
+func TestIncidents(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	xids := []Xid{
+		{Code: 31, Index: 1, At: at(0)}, {Code: 45, Index: 1, At: at(1)}, {Code: 31, Index: 1, At: at(100)},
+		{Code: 31, Index: 2, At: at(101)}, {Code: 31, Index: 1, At: at(280)}, {Code: 31, Index: 1, At: at(461)},
+	}
+	want := []Incident{
+		{Xid: xids[0], Count: 3, Last: at(280)}, {Xid: xids[1], Count: 1, Last: at(1)},
+		{Xid: xids[3], Count: 1, Last: at(101)}, {Xid: xids[5], Count: 1, Last: at(461)},
+	}
+	if diff := cmp.Diff(want, Incidents(xids)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzXidOfRecord(f *testing.F) {
+	f.Add("4,1,123,-;NVRM: Xid (PCI:0000:1a:00): 79, x\n SUBSYSTEM=pci\n")
+	f.Add(";;,,")
+	f.Fuzz(func(t *testing.T, record string) {
+		if x, ok := xidOfRecord(record, time.Time{}, []GPU{{PCI: "0:1:2.3"}}); ok && !strings.Contains(record, "NVRM: Xid") {
+			t.Errorf("%q gives %+v", record, x)
+		}
+	})
+}
