@@ -16,7 +16,6 @@ import (
 func (m *Machine) fail(b bound) {
 	m.run.Ending = true
 	m.run.Outcome, m.run.Cause, m.run.Why, m.run.Idle = b.outcome, b.cause, b.why, m.idle()
-	m.run.SpawnAsked = time.Time{}
 	m.say("verdict", b.why, "outcome", string(b.outcome), "cause", b.cause, "phase", m.run.Phase.String(), "acted", true)
 	m.enter(StateEvidence, evidenceLimit+answerMargin)
 	m.do(GatherEvidence{Reason: b.why, Limit: evidenceLimit})
@@ -42,7 +41,6 @@ func (m *Machine) evidence(b Evidence) {
 // what a server prints after our own signal is our doing and explains nothing.
 func (m *Machine) learn(d Diagnosis) {
 	if m.run.Signalled {
-		m.run.Diagnosis.SGLang = m.run.Diagnosis.SGLang || d.SGLang
 		return
 	}
 	m.run.Diagnosis = d

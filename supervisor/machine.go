@@ -223,7 +223,6 @@ func (m *Machine) preflighted(b Preflighted) {
 		m.decide()
 		return
 	}
-	m.run.Touched = true
 	m.enter(StatePatching, patchLimit+answerMargin)
 	m.do(ApplyPatch{Without: m.without()})
 }
@@ -276,7 +275,6 @@ func (m *Machine) spawnFailed(b SpawnFailed) {
 	if m.state != StateStarting || !m.run.spawning() {
 		return
 	}
-	m.run.SpawnAsked = time.Time{}
 	m.run.Outcome, m.run.Why, m.run.Person, m.run.Proven = OutcomeRefused, b.Reason, !b.Passing, true
 	m.revert()
 }

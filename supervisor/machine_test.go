@@ -27,6 +27,7 @@ func TestMachineRefusesImpossibleOptions(t *testing.T) {
 		`"mine": there is no cause "oom"`:     func(o *Options) { o.Rungs = []Rung{{Name: "mine", Causes: []string{"oom"}}} },
 		`"mine": it changes nothing`:          func(o *Options) { o.Rungs = []Rung{{Name: "mine"}} },
 		`"mine": "bs" is no flag`:             func(o *Options) { o.Rungs = []Rung{{Name: "mine", Set: map[string]string{"bs": "1"}}} },
+		`--bs: "x0.5.5" does not scale`:       func(o *Options) { o.Rungs = []Rung{{Name: "mine", Set: map[string]string{"--bs": "x0.5.5"}}} },
 		`--bs: "x0" does not scale`:           func(o *Options) { o.Rungs = []Rung{{Name: "mine", Set: map[string]string{"--bs": "x0"}}} },
 		`"mine": max 1 is below min 2`:        func(o *Options) { o.Rungs = []Rung{{Name: "mine", Env: map[string]string{"A": "1"}, Min: 2, Max: 1}} },
 		"cannot wait for -1ns: a duration is": func(o *Options) { o.Unwell = -1 },
@@ -257,6 +258,37 @@ func TestMachineEnviron(t *testing.T) {
 	got := Spawn{Env: map[string]string{"B": Private + "/b", "A": "1"}}.Environ("/state/private")
 	if diff := cmp.Diff([]string{"A=1", "B=/state/private/b"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestMachineJitter: the roll of a step moves the pause both ways, by the share
+// that is set.
+func TestMachineJitter(t *testing.T) {
+	for roll, want := range map[float64]time.Duration{0: 4500 * time.Millisecond, 0.5: 5 * time.Second, 1: 5500 * time.Millisecond} {
+		a := newActor(t)
+		must(t, a.reach("up"))
+		m := a.m
+		m.opt.Backoff.Jitter, m.roll, m.budget.Failures = 0.1, roll, 1
+		if got := m.pause(false); got != want {
+			t.Errorf("roll %v pauses %s, want %s", roll, got, want)
+		}
+	}
+}
+
+// TestMachineMoving: readings of other GPUs than before prove nothing.
+func TestMachineMoving(t *testing.T) {
+	gpus := func(index int, used int64) Activity { return Activity{GPUs: []GPUActivity{{Index: index, Used: used}}} }
+	for name, c := range map[string]struct{ before, now Activity }{
+		"one more GPU":  {Activity{}, gpus(0, 1<<40)},
+		"another GPU":   {gpus(0, 0), gpus(1, 1<<40)},
+		"a GPU less":    {gpus(0, 1<<40), Activity{}},
+		"unknown then":  {gpus(0, -1), gpus(0, 1<<40)},
+		"unknown now":   {gpus(0, 1<<40), gpus(0, -1)},
+		"hardly at all": {gpus(0, 0), gpus(0, 1<<20)},
+	} {
+		if what := moving(phases.GraphCapture, c.before, c.now, 1); what != "" {
+			t.Errorf("%s: %s", name, what)
+		}
 	}
 }
 

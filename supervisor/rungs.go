@@ -177,11 +177,8 @@ func (m *Machine) spawn() Spawn {
 }
 
 func (m *Machine) environment() map[string]string {
-	var env map[string]string
+	env := map[string]string{}
 	for _, s := range m.steps {
-		if env == nil && len(s.Env) > 0 {
-			env = map[string]string{}
-		}
 		maps.Copy(env, s.Env)
 	}
 	return env
@@ -249,11 +246,20 @@ func nextValue(form, now string, known bool, low, high float64) (string, bool) {
 	if high > 0 {
 		next = min(next, high)
 	}
-	if scale < 1 != (next < v) {
+	next = math.Round(next*1000) / 1000
+	if _, err := strconv.Atoi(now); err == nil {
+		next = whole(next, scale)
+	}
+	if next == v || scale < 1 != (next < v) {
 		return now, true // the bound is reached
 	}
-	if _, err := strconv.Atoi(now); err == nil {
-		return strconv.Itoa(int(next)), true
+	return strconv.FormatFloat(next, 'f', -1, 64), true
+}
+
+// whole rounds a count in the direction of its scaling; none gets to 0.
+func whole(next, scale float64) float64 {
+	if scale > 1 {
+		return math.Ceil(next)
 	}
-	return strconv.FormatFloat(math.Round(next*1000)/1000, 'f', -1, 64), true
+	return max(math.Floor(next), 1)
 }

@@ -131,6 +131,14 @@ func (a *actor) observe(key, value string) (got string, ok bool) {
 			return "none", true
 		}
 		return fmt.Sprint(code), true
+	case "lines": // told to a person
+		n := 0
+		for _, e := range a.effects {
+			if r, ok := e.Body.(Report); ok && r.Text != "" {
+				n++
+			}
+		}
+		return fmt.Sprint(n), true
 	case "attempt":
 		return fmt.Sprint(a.m.Attempt()), true
 	case "phase":

@@ -43,7 +43,6 @@ const (
 // run is what is known of the current attempt. It is made anew for each. Its
 // fields are exported for the snapshot alone.
 type run struct {
-	Touched    bool          // patches were asked for: something may have to be restored
 	Patches    []ActivePatch // in force
 	Odd        []string      // what differs, in this attempt, from what was asked for
 	SpawnAsked time.Time     // zero = nothing was asked, or it was answered

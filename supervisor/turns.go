@@ -66,7 +66,6 @@ func (m *Machine) tick() {
 	if m.deadline.IsZero() || m.now.Before(m.deadline) {
 		return
 	}
-	m.deadline = time.Time{}
 	switch m.state {
 	case StatePreflight:
 		m.preflighted(Preflighted{}) // a check that hangs refuses nothing
@@ -148,7 +147,7 @@ func (m *Machine) resumeSpawn(known bool, b Resumed) {
 // start and tells the phase. Whatever patch there is, the ledger restores it.
 func (m *Machine) adopt(b Resumed) {
 	m.attempt = b.Attempt
-	m.run = run{Touched: true, Server: b.Server, SpawnedAt: m.now, PhaseAt: m.now, Moved: m.now}
+	m.run = run{Server: b.Server, SpawnedAt: m.now, PhaseAt: m.now, Moved: m.now}
 	m.budget.spawn(m.now)
 	m.enter(StateStarting, 0)
 	m.say("phase", fmt.Sprintf("attempt %d was taken up as it is: the journal does not know it", m.attempt),

@@ -28,6 +28,8 @@ func (a *actor) act(verb string, words []word) error {
 		return a.end()
 	case "tick":
 		return a.tick()
+	case "early": // a tick that comes before its time
+		a.send(Tick{})
 	case "crash": // the server ends by itself; what it said explains it
 		a.diag = g.diagnosis()
 		a.send(Exited{Status: g.status()})
@@ -248,6 +250,8 @@ func (a *actor) configure(g args) error {
 			o.ReadyTimeout = d
 		case "healthy_after":
 			o.HealthyAfter = d
+		case "grace":
+			o.Stop.Grace = d
 		case "backoff":
 			o.Backoff.Initial = d
 		case "jitter":

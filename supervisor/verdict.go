@@ -124,7 +124,6 @@ func (m *Machine) boundsPassed() {
 func (m *Machine) healthy() {
 	m.run.Healthy = true
 	m.budget.forget()
-	m.lastGood = &LastGood{Patches: m.run.activeNames()}
 	m.bisect = bisect{Out: m.bisect.Out, Over: true}
 	m.say("decision", "", "reason", "healthy for "+m.opt.HealthyAfter.String()+": budgets start anew")
 }

@@ -177,17 +177,17 @@ var vocabulary = strings.Fields(`launch_started attempt_started phase progress v
 // situation is what a launch knows, without times.
 type situation struct {
 	guard
-	State                                          State
-	Attempt, Asks, Suspects, Out, Among, Steps     int
-	Spawns, Same, NoProgress, Waits                int
-	Phase                                          phases.Phase
-	Outcome                                        Outcome
-	Cause, Culprit, Warned                         string
-	Armed, Spawning, Server, Patches, Ready        bool
-	Fatal, Gone, Unwell, Drain, Healthy, SGLang    bool
-	Ending, Asked, Signalled, Exited, Unasked      bool
-	TreeGone, Drained, Held, Patchless, Spoilt     bool
-	Person, Proven, Failed, Touched, Over, Certain bool
+	State                                       State
+	Attempt, Asks, Suspects, Out, Among, Steps  int
+	Spawns, Same, NoProgress, Waits             int
+	Phase                                       phases.Phase
+	Outcome                                     Outcome
+	Cause, Culprit, Warned                      string
+	Armed, Spawning, Server, Patches, Ready     bool
+	Fatal, Gone, Unwell, Drain, Healthy, SGLang bool
+	Ending, Asked, Signalled, Exited, Unasked   bool
+	TreeGone, Drained, Held, Patchless, Spoilt  bool
+	Person, Proven, Failed, Over, Certain       bool
 }
 
 func situationOf(m *Machine, g guard) situation {
@@ -201,7 +201,7 @@ func situationOf(m *Machine, g guard) situation {
 		Fatal: r.Fatal != nil, Gone: r.Gone != nil, Unwell: !r.Unwell.IsZero(), Drain: !r.Drain.IsZero(), Healthy: r.Healthy, SGLang: r.SGLang,
 		Ending: r.Ending, Asked: r.Asked, Signalled: r.Signalled, Exited: r.Exited != nil, Unasked: r.Unasked,
 		TreeGone: r.TreeGone, Drained: r.Drained, Held: r.Held != "", Patchless: r.Patchless != "", Spoilt: r.Spoilt,
-		Person: r.Person, Proven: r.Proven, Failed: r.Diagnosis.Failed, Touched: r.Touched, Certain: r.Diagnosis.Confidence == "high",
+		Person: r.Person, Proven: r.Proven, Failed: r.Diagnosis.Failed, Certain: r.Diagnosis.Confidence == "high",
 	}
 }
 

@@ -28,7 +28,6 @@ func (m *Machine) seen(o phases.Observation) {
 	case phases.KindDrain:
 		m.say("stopping", "the server began an orderly shutdown that sglaunch did not ask for")
 	case phases.KindReady:
-		m.moved(o.Rule)
 		m.serverReady("the server says that it is ready", o.Rule)
 	case phases.KindActivity:
 		m.moved(o.Activity)
@@ -86,22 +85,22 @@ func (m *Machine) fault(o phases.Observation) {
 		m.run.Fatal, m.run.FatalAt = &o, m.now
 		delete(m.run.Warned, "fatal")
 	}
-	if m.tellOnce(o.Rule + o.Rank) {
+	if m.tell(o.Rule+o.Rank, time.Minute) {
 		m.say("fault", fmt.Sprintf("line %d, %s: %s", o.Line, o.Rank, o.Text),
 			"rule", o.Rule, "cause", o.Cause, "line", o.Line, "rank", o.Rank, "certain", o.Certain)
 	}
 }
 
 func (m *Machine) note(o phases.Observation) {
-	if m.tellOnce(o.Rule) {
+	if m.tell(o.Rule, time.Minute) {
 		m.say("fault", o.Text, "rule", o.Rule, "line", o.Line, "rank", o.Rank, "severity", string(o.Kind))
 	}
 }
 
-// tellOnce bounds how often a person hears of one rule: a server under load may
+// tell bounds how often a person hears of one thing: a server under load may
 // print the same warning a thousand times a second.
-func (m *Machine) tellOnce(what string) bool {
-	if last, ok := m.run.Told[what]; ok && m.now.Sub(last) < time.Minute {
+func (m *Machine) tell(what string, every time.Duration) bool {
+	if last, ok := m.run.Told[what]; ok && m.now.Sub(last) < every {
 		return false
 	}
 	if m.run.Told == nil {
@@ -112,14 +111,10 @@ func (m *Machine) tellOnce(what string) bool {
 }
 
 func (m *Machine) tellProgress(o phases.Observation) {
-	last, told := m.run.Told["progress"]
-	if told && m.now.Sub(last) < 10*time.Second && o.Done != o.Total {
-		return
+	if m.tell("progress", 10*time.Second) || o.Done == o.Total {
+		m.say("progress", fmt.Sprintf("%s %d of %d %s", o.RankPhase, o.Done, o.Total, o.Unit),
+			"done", o.Done, "total", o.Total, "unit", o.Unit, "rank", o.Rank)
 	}
-	delete(m.run.Told, "progress")
-	m.tellOnce("progress")
-	m.say("progress", fmt.Sprintf("%s %d of %d %s", o.RankPhase, o.Done, o.Total, o.Unit),
-		"done", o.Done, "total", o.Total, "unit", o.Unit, "rank", o.Rank)
 }
 
 // answered takes HTTP's word: before ready where the output has none, after
@@ -128,11 +123,12 @@ func (m *Machine) answered(b Answered) {
 	switch {
 	case m.state == StateStarting && b.Ready && !m.run.spawning():
 		m.serverReady(fmt.Sprintf("%s answers %d", b.Endpoint, b.Status), b.Endpoint)
-	case m.state == StateUp && b.Bad != "" && m.run.Unwell.IsZero():
-		m.run.Unwell, m.run.Bad = m.now, fmt.Sprintf("%s: %s", b.Endpoint, b.Bad)
-	case m.state == StateUp && b.Bad == "" && b.Ready:
+	case m.state != StateUp:
+	case b.Bad == "":
 		m.run.Unwell, m.run.Bad, m.run.Fatal = time.Time{}, "", nil
 		delete(m.run.Warned, "unwell")
+	case m.run.Unwell.IsZero():
+		m.run.Unwell, m.run.Bad = m.now, fmt.Sprintf("%s: %s", b.Endpoint, b.Bad)
 	}
 }
 

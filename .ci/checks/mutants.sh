@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Breaks rules of the machine, one at a time, and sees the tests notice: a
+# sample drawn by the day, or all of them with SGLAUNCH_LONG=1.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+sample=(-sample 60 -seed "$(date +%j)")
+if [ "${SGLAUNCH_LONG:-}" = 1 ]; then sample=(); fi
+go run ./supervisor/mutants "${sample[@]}"
