@@ -15,7 +15,7 @@ import (
 // In service the shim costs next to nothing. The figures are logged; the limits
 // leave room for a busy machine.
 func TestIdleCost(t *testing.T) {
-	settle, span := 3*time.Second, 3*time.Second
+	settle, span := time.Second, 2*time.Second
 	if os.Getenv("SGLAUNCH_LONG") != "" {
 		settle, span = 30*time.Second, 60*time.Second
 	}

@@ -16,7 +16,7 @@ const (
 	// is quiet for lineQuiet, and not longer than linePatience, since a bar may
 	// be redrawn for ten minutes.
 	lineQuiet    = time.Second
-	linePatience = 5 * time.Second
+	linePatience = 3 * time.Second
 	linesKept    = 1000 // of ours, for a terminal that is blocked
 )
 

@@ -209,7 +209,9 @@ func TestGrandchildHoldsTheTerminal(t *testing.T) {
 func TestSomebodyElseHoldsTheTerminal(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	p := r.supervisor()
-	server := p.spawn(r.spec(1, "sh", "-c", "echo hello; exec sleep 1000"))
+	spec := r.spec(1, "sh", "-c", "echo hello; exec sleep 1000")
+	spec.Drain = wire.Duration(200 * time.Millisecond)
+	server := p.spawn(spec)
 	p.awaitOutput("hello")
 	held, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/1", server.PID), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -39,7 +39,8 @@ const (
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVar); role {
 	case "":
-		_ = flag.Set("rapid.checks", "25") // megabytes each
+		_ = flag.Set("rapid.checks", "25")                                 // megabytes each
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE")) // a second at each end, by default
 		os.Exit(m.Run())
 	case "shim":
 		os.Exit(runShim())
