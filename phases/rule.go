@@ -68,9 +68,10 @@ type Rule struct {
 	Phase    *Phase   `toml:"phase" json:"phase,omitempty"` // entered; of a fault, what its line implies where nothing else is known
 	Lit      string   `toml:"lit" json:"lit"`
 	Re       string   `toml:"re" json:"re,omitempty"`
-	Since    string   `toml:"since" json:"since,omitempty"` // first SGLang release that prints it; "" is unknown
-	Until    string   `toml:"until" json:"until,omitempty"` // last one; "" is still printed
-	From     string   `toml:"from" json:"from,omitempty"`   // who prints it, where that is not SGLang: torch, nccl, driver, ...
+	Since    string   `toml:"since" json:"since,omitempty"`   // first SGLang release that prints it; "" is unknown
+	Until    string   `toml:"until" json:"until,omitempty"`   // last one; "" is still printed
+	Source   string   `toml:"source" json:"source,omitempty"` // what stands in the source, where Lit is put together at run time
+	From     string   `toml:"from" json:"from,omitempty"`     // who prints it, where that is not SGLang: torch, nccl, driver, ...
 	Unit     string   `toml:"unit" json:"unit,omitempty"`
 	Activity string   `toml:"activity" json:"activity,omitempty"`
 

@@ -119,7 +119,7 @@ func (s *RuleSet) Rule(id string) (*Rule, bool) {
 
 func (r *Rule) clone() *Rule {
 	return &Rule{
-		ID: r.ID, Kind: r.Kind, Phase: r.Phase, Lit: r.Lit, Re: r.Re, Since: r.Since, Until: r.Until, From: r.From,
+		ID: r.ID, Kind: r.Kind, Phase: r.Phase, Lit: r.Lit, Re: r.Re, Since: r.Since, Until: r.Until, Source: r.Source, From: r.From,
 		Unit: r.Unit, Activity: r.Activity, Severity: r.Severity, Certain: r.Certain, Cause: r.Cause, ByPhase: r.ByPhase,
 		DependsOn: r.DependsOn, Times: r.Times, Expected: r.Expected, Handled: r.Handled, Why: r.Why, Hits: r.Hits, Misses: r.Misses, File: r.File,
 	}
