@@ -16,8 +16,15 @@
 //   - The environment marker is one sign of several: setproctitle, which SGLang
 //     calls in each scheduler, wipes /proc/PID/environ of exactly the processes
 //     that hold the memory. Records, session and parenthood do not depend on it.
+//   - A look at /proc is complete or says that it is not: every pid that the
+//     kernel gave out meanwhile is looked at too, so that nobody hides between two
+//     readings by forking and ending. What no look can find is a process that was
+//     never seen, has left every session, wiped its environment and lost its
+//     parents to somebody else than us: hence the shim, who is the parent of
+//     orphans.
 //
-// Files: stat.go (one process), table.go (all of them, membership), tree.go
-// (following descendants cheaply), kill.go (ending them), records.go (what a
-// dead shim leaves behind), activity.go and evidence.go (what they do).
+// Files: stat.go (one process), sweep.go and table.go (all of them), tree.go
+// (following descendants cheaply), membership.go and kill.go (who belongs, ending
+// them), records.go (what a dead shim leaves behind), activity.go, pressure.go and
+// evidence.go (what they do and wait for), guard.go (reads that may hang).
 package proc

@@ -400,6 +400,21 @@ func TestKillAllEndsTheStopped(t *testing.T) {
 	}
 }
 
+func TestKillAllEndsTheTraced(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	_, p := child(t, "sh", "-c", "echo up; sleep 100; :")
+	if err := unix.PtraceAttach(p.PID); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a traced process", func() bool { q, _ := Identify(p.PID); return q.State == 't' })
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if gone, left := KillAll(ctx, Membership{Recorded: []ID{p.ID}}); !gone {
+		t.Errorf("left %+v", left)
+	}
+}
+
 // KillAll strikes once and then keeps to its limit, whatever happens.
 func TestKillAllKeepsItsLimit(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
