@@ -14,8 +14,16 @@ import (
 	"sglaunch/internal/rehearsal"
 )
 
+// asSglaunch makes the test binary sglaunch itself: sglaunch starts copies of
+// its own executable, whatever that is called.
+const asSglaunch = "SGLAUNCH_TEST_MAIN"
+
 // The test binary is sglaunch, and the tools that the scripts need.
 func TestMain(m *testing.M) {
+	if os.Getenv(asSglaunch) != "" && filepath.Base(os.Args[0]) != "standin" {
+		main() // a copy of ourselves that a test, or sglaunch, has started
+		return
+	}
 	testscript.Main(m, map[string]func(){
 		"sglaunch": main,
 		"standin":  standin,
@@ -43,6 +51,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			state := filepath.Join(e.WorkDir, "state")
 			e.Setenv("SGLAUNCH_STATE", state)
+			e.Setenv(asSglaunch, "1")
 			e.Setenv("STANDIN_NVML", lib)
 			if path := os.Getenv("SGLAUNCH_CORPUS"); path != "" {
 				e.Setenv("SGLAUNCH_CORPUS", path)

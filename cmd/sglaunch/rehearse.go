@@ -69,8 +69,9 @@ type rehearsalRun struct {
 	keep     string
 	out      io.Writer
 
-	dir   string
-	stage *rehearsal.Stage
+	dir        string
+	stage      *rehearsal.Stage
+	afterReady bool // the scenario's point comes after ready: it is not stopped then
 }
 
 func (r *rehearsalRun) run(ctx context.Context) error {
@@ -78,6 +79,7 @@ func (r *rehearsalRun) run(ctx context.Context) error {
 	if err != nil {
 		return &exitError{exitUsage, err, "sglaunch rehearse --help tells what each shows"}
 	}
+	r.afterReady = scenario.AfterReady
 	if err := r.makeDir(); err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (r *rehearsalRun) run(ctx context.Context) error {
 	if err := r.build(scenario); err != nil {
 		return err
 	}
-	before, err := r.digest()
+	before, err := digestOf(r.stage.Site)
 	if err != nil {
 		return err
 	}
@@ -178,21 +180,12 @@ func (r *rehearsalRun) follow(lines io.Reader, launch *os.Process) {
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
 		fmt.Fprintf(r.out, "%6.1fs  %s\n", time.Since(begun).Seconds(), in.Text())
-		if !stopped && strings.Contains(in.Text(), "sglaunch: ready after") && !r.failsLater() {
+		if !stopped && strings.Contains(in.Text(), "sglaunch: ready after") && !r.afterReady {
 			stopped = true
 			r.say("it serves; the story ends with an orderly stop (SIGTERM)")
 			_ = launch.Signal(syscall.SIGTERM)
 		}
 	}
-}
-
-// failsLater: scenarios whose point comes after ready are not stopped then.
-func (r *rehearsalRun) failsLater() bool {
-	switch r.scenario {
-	case "death-after-ready", "zombie", "oom-serving", "foreign-drain":
-		return true
-	}
-	return false
 }
 
 func (r *rehearsalRun) command(port int) []string {

@@ -7,15 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"sglaunch/internal/proc"
 )
 
-// digest is a picture of the installed package: names, contents, modes and
-// times. After a rehearsal it must be the same.
-func (r *rehearsalRun) digest() (string, error) {
+// digestOf is a picture of an installed package: names, contents, modes, owners
+// and times. After a launch it must be the same.
+func digestOf(site string) (string, error) {
 	var b strings.Builder
-	err := filepath.WalkDir(r.stage.Site, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(site, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -36,7 +37,8 @@ func (r *rehearsalRun) digest() (string, error) {
 		if d.IsDir() {
 			stamp = 0 // __pycache__ may come and go in it
 		}
-		fmt.Fprintf(&b, "%s %v %d %x\n", path, info.Mode(), stamp, sha256.Sum256(content))
+		owner := info.Sys().(*syscall.Stat_t)
+		fmt.Fprintf(&b, "%s %v %d:%d %d %x\n", path, info.Mode(), owner.Uid, owner.Gid, stamp, sha256.Sum256(content))
 		return nil
 	})
 	if err != nil {
@@ -47,7 +49,7 @@ func (r *rehearsalRun) digest() (string, error) {
 
 // verify looks, independently of what sglaunch says, at what is left.
 func (r *rehearsalRun) verify(before string, code int) error {
-	after, err := r.digest()
+	after, err := digestOf(r.stage.Site)
 	if err != nil {
 		return err
 	}
