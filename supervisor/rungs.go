@@ -250,7 +250,7 @@ func nextValue(form, now string, known bool, low, high float64) (string, bool) {
 	if _, err := strconv.Atoi(now); err == nil {
 		next = whole(next, scale)
 	}
-	if next == v || scale < 1 != (next < v) {
+	if next == v || scale < 1 != (next < v) || next < low || high > 0 && next > high {
 		return now, true // the bound is reached
 	}
 	return strconv.FormatFloat(next, 'f', -1, 64), true
