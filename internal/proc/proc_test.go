@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -46,14 +47,20 @@ func TestMain(m *testing.M) {
 }
 
 // child is a process of a test's, in a session of its own, that says "up".
-func child(t *testing.T, argv ...string) (*exec.Cmd, Proc) {
+func child(t *testing.T, argv ...string) (kid, Proc) {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return begin(t, cmd)
 }
 
-func begin(t *testing.T, cmd *exec.Cmd) (*exec.Cmd, Proc) {
+// kid is a child that several may wait for.
+type kid struct {
+	*exec.Cmd
+	wait func() error
+}
+
+func begin(t *testing.T, cmd *exec.Cmd) (kid, Proc) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -62,10 +69,11 @@ func begin(t *testing.T, cmd *exec.Cmd) (*exec.Cmd, Proc) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	k := kid{cmd, sync.OnceValue(cmd.Wait)}
 	t.Cleanup(func() {
 		_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = k.wait()
 	})
 	word := make([]byte, 3)
 	if _, err := io.ReadFull(out, word); err != nil || string(word) != "up\n" {
@@ -75,7 +83,7 @@ func begin(t *testing.T, cmd *exec.Cmd) (*exec.Cmd, Proc) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cmd, p
+	return k, p
 }
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -101,7 +109,7 @@ func TestIdentify(t *testing.T) {
 	if Alive(p.ID) {
 		t.Error("a zombie is alive")
 	}
-	_ = cmd.Wait()
+	_ = cmd.wait()
 	if _, err := Identify(p.PID); !errors.Is(err, ErrGone) {
 		t.Errorf("after the end: %v", err)
 	}
@@ -112,7 +120,7 @@ func TestZombieWithThreadsIsAlive(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVar+"=threads")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	_, p := begin(t, cmd)
+	k, p := begin(t, cmd)
 	eventually(t, "a zombie with threads", func() bool { z, err := Identify(p.PID); return err == nil && z.State == 'Z' })
 	if !Alive(p.ID) {
 		t.Error("it is taken for dead")
@@ -121,7 +129,7 @@ func TestZombieWithThreadsIsAlive(t *testing.T) {
 	if text := Condition(z); !strings.Contains(text, "others live") {
 		t.Errorf("condition %q", text)
 	}
-	go func() { _ = cmd.Wait() }()
+	go func() { _ = k.wait() }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if gone, left := KillAll(ctx, Membership{Recorded: []ID{p.ID}}); !gone {
@@ -387,12 +395,12 @@ func TestKillAllEndsTheStopped(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVar+"=deaf")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	_, deaf := begin(t, cmd)
+	k, deaf := begin(t, cmd)
 	if err := Send(deaf.ID, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a stopped process", func() bool { p, _ := Identify(deaf.PID); return p.State == 'T' })
-	go func() { _ = cmd.Wait() }()
+	go func() { _ = k.wait() }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if gone, left := KillAll(ctx, Membership{Recorded: []ID{deaf.ID}}); !gone {
@@ -425,7 +433,7 @@ func TestKillAllKeepsItsLimit(t *testing.T) {
 	if d := time.Since(began); d > 2*time.Second {
 		t.Errorf("it took %v", d)
 	}
-	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+	if err := cmd.wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the member ended with %v", err)
 	}
 }

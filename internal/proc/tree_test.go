@@ -34,7 +34,7 @@ func TestTree(t *testing.T) {
 	})
 	cmd := exec.Command("sh", "-c", "setsid sleep 100 & echo up; sleep 100; :")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd, server := begin(t, cmd)
+	k, server := begin(t, cmd)
 	eventually(t, "the server, its child and one in a session of its own", func() bool {
 		if _, _, err := tree.Scan(); err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestTree(t *testing.T) {
 		t.Error("sides are wrong")
 	}
 	_ = unix.Kill(-server.PID, unix.SIGKILL)
-	_ = cmd.Wait()
+	_ = k.wait()
 	var died []ID
 	eventually(t, "two deaths", func() bool {
 		_, d, _ := tree.Scan()

@@ -39,9 +39,9 @@ const (
 	Print   = "print"   // Text: one line of sglaunch's own, to standard error at a line boundary
 	Quiet   = "quiet"   // Off: Print lines are not shown from now on; else they are again
 	Lease   = "lease"   // Text: what is patched right now and must be reverted ("" = nothing)
-	Ledger  = "ledger"  // State: the supervisor's word on what it wants remembered (opaque)
+	Ledger  = "ledger"  // Text: the supervisor's word on what it wants remembered (opaque)
 	Notify  = "notify"  // Text: states for systemd ("READY=1\nSTATUS=..."), passed on as they are
-	Finish  = "finish"  // Code, Text: end the launch with this exit code; the socket closes when all is flushed, then exit
+	Finish  = "finish"  // Code, Text: end the launch with this exit code; the socket closes once nothing of the attempt lives and its output is drained
 )
 
 // Types of messages, shim to supervisor.
