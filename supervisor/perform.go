@@ -58,6 +58,7 @@ func newHands(ctx context.Context, conn *wire.Conn, s Setup, l *launch) *Hands {
 func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.loop = loop
 	h.reader = NewReader(h.conn, h.Rules, hello, loop.Post)
+	h.reader.OnOutput = h.OnOutput
 	h.reader.OnMember = h.member
 	h.reader.OnSpawned = func(attempt int, p wire.Proc) { h.watch.attempt(h.attemptContext(), attempt, p) }
 	h.reader.OnTrouble = func(text string) { loop.Post(0, SourceLost{Source: "shim", Reason: text}) }

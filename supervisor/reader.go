@@ -24,6 +24,9 @@ type Reader struct {
 	// shim's own news. Both must return at once.
 	OnMember  func(attempt int, p wire.Proc)
 	OnTrouble func(text string)
+	// OnOutput is given every stretch of output before the rules are. What it
+	// does to the supervisor, a line of output could do.
+	OnOutput func([]byte)
 	// OnSeen is told of every observation before it is posted; known ones a
 	// supervisor before this one has posted already.
 	OnSeen func(attempt int, o phases.Observation, known bool)
@@ -83,6 +86,9 @@ func (r *Reader) output(o wire.Output) {
 		if !r.isDeadly(o.Attempt, o.Offset) {
 			to := o.Offset + int64(n)
 			r.mark(wire.Message{Type: wire.Reading, Attempt: o.Attempt, From: o.Offset, To: to})
+			if r.OnOutput != nil {
+				r.OnOutput(part)
+			}
 			r.feed(o.Attempt, part)
 			r.mark(wire.Message{Type: wire.Read, Attempt: o.Attempt, To: to})
 		}

@@ -30,6 +30,10 @@ type Setup struct {
 	// XidReport: an Xid is told and nothing follows from it.
 	XidReport bool
 
+	// OnOutput is given every stretch of output before it is interpreted; nil
+	// = nobody looks. Tests make a supervisor die of a line with it.
+	OnOutput func([]byte)
+
 	State   statedir.Dir
 	Sampler []string // argv of the NVML sampler; nil = do not look at GPUs
 

@@ -21,6 +21,7 @@ const asSglaunch = "SGLAUNCH_TEST_MAIN"
 // The test binary is sglaunch, and the tools that the scripts need.
 func TestMain(m *testing.M) {
 	if os.Getenv(asSglaunch) != "" && filepath.Base(os.Args[0]) != "standin" {
+		onOutput = dieOfPoison
 		main() // a copy of ourselves that a test, or sglaunch, has started
 		return
 	}
@@ -123,4 +124,12 @@ func buildStandin(args []string) error {
 	}
 	fmt.Println("LD_LIBRARY_PATH=" + os.Getenv("STANDIN_NVML"))
 	return nil
+}
+
+// dieOfPoison makes a supervisor panic on the line that a test names, as a bug
+// in a rule would.
+func dieOfPoison(output []byte) {
+	if line := os.Getenv("SGLAUNCH_TEST_POISON"); line != "" && strings.Contains(string(output), line) {
+		panic("a line that kills: " + line)
+	}
 }

@@ -26,6 +26,9 @@ const (
 	samplerCommand    = "__gpu-sampler"
 )
 
+// onOutput is supervisor.Setup.OnOutput; only tests set it.
+var onOutput func([]byte)
+
 func newSupervisorCommand() *cobra.Command {
 	var flags launchFlags
 	c := &cobra.Command{
@@ -43,6 +46,7 @@ func newSupervisorCommand() *cobra.Command {
 			if err != nil {
 				return refuse(conn, exitConfig, err)
 			}
+			setup.OnOutput = onOutput
 			err = supervisor.Serve(conn, setup, options)
 			if errors.Is(err, supervisor.ErrAlreadyRunning) {
 				return refuse(conn, exitRunning, err)
