@@ -13,8 +13,8 @@ type Source interface {
 	// Pace changes the time between two samples, from now on.
 	Pace(interval time.Duration)
 	// Snapshot asks for a sample with the process lists, taken after the call.
-	// It also appears among the events. An error means that the context ended
-	// first or that there is no driver: nothing is known then.
+	// It may appear among the events too. An error means that the context ended
+	// first, or that there is no driver or no sampler: nothing is known then.
 	Snapshot(ctx context.Context) (Sample, error)
 	// Close ends the source, gently. An error means that something is left
 	// behind, and names it.

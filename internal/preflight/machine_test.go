@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sglaunch/internal/gpu"
+	"sglaunch/internal/rehearsal"
 )
 
 func TestCommand(t *testing.T) {
@@ -374,6 +375,29 @@ func TestRun(t *testing.T) {
 	sleep := Run(context.Background(), Input{Argv: []string{"sleep", "1"}, Dir: s.Dir, StateDir: s.Dir, Env: s.Env})
 	if len(Failed(sleep)) > 0 || len(sleep) != 3 {
 		t.Errorf("a command that is no server:\n%s", show(sleep))
+	}
+}
+
+// The stand-in server is one that every check lets through, or warns about.
+func TestStandInServerPasses(t *testing.T) {
+	stage, err := rehearsal.Build(t.TempDir(), rehearsal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(free(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server(t)
+	s.Argv, s.Env, s.GPUs = stage.Command(stage.Args(2, number)...), append(s.Env, stage.Env()...), board(2)
+	checks := Run(context.Background(), s.Input)
+	if len(Failed(checks)) > 0 {
+		t.Errorf("got\n%s", show(checks))
+	}
+	for _, c := range checks {
+		if c.Name == "package" && c.Status != OK {
+			t.Errorf("its package: %s", c.Found)
+		}
 	}
 }
 

@@ -146,7 +146,7 @@ func checkPackage(ctx context.Context, l *look) []Check {
 		return nil // told by checkCommand
 	}
 	ask := exec.CommandContext(ctx, path, "-c", findPackage)
-	ask.Dir, ask.Env = l.cmd.Dir, l.cmd.Env
+	ask.Dir, ask.Env = l.cmd.Dir, append([]string{}, l.cmd.Env...) // never nil, which would be ours
 	ask.WaitDelay = time.Second // a shim's child may hold the pipe
 	out, err := ask.Output()
 	var answer struct {
