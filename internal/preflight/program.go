@@ -147,7 +147,7 @@ func checkPackage(ctx context.Context, l *look) []Check {
 	}
 	ask := exec.CommandContext(ctx, path, "-c", findPackage)
 	ask.Dir, ask.Env = l.cmd.Dir, append([]string{}, l.cmd.Env...) // never nil, which would be ours
-	ask.WaitDelay = time.Second // a shim's child may hold the pipe
+	ask.WaitDelay = time.Second                                    // a shim's child may hold the pipe
 	out, err := ask.Output()
 	var answer struct {
 		Found          bool
