@@ -28,7 +28,7 @@ func TestNights(t *testing.T) {
 		t.Logf("%s\n%s", strings.Join(w.decided, "\n"), wrong)
 		return
 	}
-	nights := 5_000
+	nights := 5_000 / nightShare
 	if long {
 		nights = 100_000
 	}
@@ -64,7 +64,7 @@ func each(n int, f func(seed uint64)) {
 // TestServedTime compares the time served over random nights with that of an
 // operator who knew every cause at once.
 func TestServedTime(t *testing.T) {
-	nights := 1_000
+	nights := 1_000 / nightShare
 	if long {
 		nights = 20_000
 	}

@@ -26,6 +26,7 @@ type world struct {
 	log     []Event
 	decided []string // one line an attempt
 
+	fate     *rand.Rand
 	episodes []*episode
 	current  int  // index of the episode that the running attempt plays
 	struck   bool // its fault has shown, and goes on until it is cured
@@ -59,14 +60,16 @@ const night = nightHours * time.Hour
 func newWorld(seed uint64, opt Options, chaos bool) *world {
 	w := &world{opt: opt, r: rand.New(rand.NewPCG(seed, 1)), chaos: chaos, known: cured{}}
 	w.m, _ = NewMachine(opt)
-	draw := rand.New(rand.NewPCG(seed, 2))
-	for range 400 {
-		w.episodes = append(w.episodes, drawEpisode(draw))
-	}
+	w.fate = rand.New(rand.NewPCG(seed, 2)) // of its own: whatever the machine does, the same befalls it
 	return w
 }
 
-func (w *world) episode(i int) *episode { return w.episodes[min(i, len(w.episodes)-1)] }
+func (w *world) episode(i int) *episode {
+	for len(w.episodes) <= i {
+		w.episodes = append(w.episodes, drawEpisode(w.fate))
+	}
+	return w.episodes[i]
+}
 
 // play runs the night to its end and returns what went wrong; "" = nothing.
 func (w *world) play() string {
