@@ -235,7 +235,8 @@ func (m *Machine) decide() {
 	r.settle()
 	m.say("attempt_ended", "", "outcome", string(r.Outcome), "cause", r.Cause,
 		"phase", r.Phase.String(), "ready", r.ready(), "text", r.Diagnosis.Text,
-		"line", r.Diagnosis.Line, "rank", r.Diagnosis.Rank, "fingerprint", m.fingerprint())
+		"line", r.Diagnosis.Line, "rank", r.Diagnosis.Rank, "fingerprint", m.fingerprint(),
+		"phase_seconds", m.now.Sub(r.PhaseAt).Seconds(), "quiet", m.quiet().Seconds())
 	d := m.policy()
 	if !d.Again {
 		if d.Code != codeStopped && !m.passesThrough() {

@@ -209,7 +209,11 @@ func (m *Machine) begin(b Begin) {
 func (m *Machine) nextAttempt() {
 	m.attempt++
 	m.run = run{PhaseAt: m.now, Moved: m.now}
-	m.say("attempt_started", "")
+	if changes := m.Changes(); len(changes) > 0 {
+		m.say("attempt_started", "", "changes", changes)
+	} else {
+		m.say("attempt_started", "")
+	}
 	m.enter(StatePreflight, checkLimit+answerMargin)
 	m.do(Preflight{})
 }

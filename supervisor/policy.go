@@ -153,16 +153,35 @@ func (m *Machine) take(d Decision) {
 	}
 }
 
-// Degraded lists what differs from what was asked for; empty = nothing.
+// Change is one thing in which an attempt runs otherwise than was asked for.
+type Change struct {
+	Rung string `json:"rung,omitempty"` // "" = it came about by itself
+	Text string `json:"text"`           // for a person
+}
+
+// Changes lists what differs from what was asked for; empty = nothing.
+func (m *Machine) Changes() []Change {
+	var all []Change
+	for _, name := range m.without() {
+		all = append(all, Change{"revert-patch", "without patch " + name})
+	}
+	ladder := m.ladder()
+	for _, s := range m.steps {
+		all = append(all, Change{ladder[s.Rung].Name, s.Text})
+	}
+	for _, text := range m.run.Odd {
+		all = append(all, Change{"", text})
+	}
+	return all
+}
+
+// Degraded is Changes in words.
 func (m *Machine) Degraded() []string {
 	var all []string
-	for _, name := range m.without() {
-		all = append(all, "without patch "+name)
+	for _, c := range m.Changes() {
+		all = append(all, c.Text)
 	}
-	for _, s := range m.steps {
-		all = append(all, s.Text)
-	}
-	return append(all, m.run.Odd...)
+	return all
 }
 
 // hopeless: established evidence that an unchanged relaunch cannot help, or

@@ -58,6 +58,7 @@ type run struct {
 
 	Moved   time.Time // last proof of progress, by any source
 	MovedBy string
+	Quiet   time.Duration // longest stretch of the phase in which nothing moved
 	Reading Activity // the newest reading of the sources
 	ReadAt  time.Time
 	Cores   float64              // that the tree kept busy between the last two readings

@@ -45,6 +45,7 @@ func (m *Machine) seen(o phases.Observation) {
 
 // moved takes note of proof of progress.
 func (m *Machine) moved(by string) {
+	m.run.Quiet = m.quiet()
 	m.run.Moved, m.run.MovedBy = m.now, by
 	delete(m.run.Warned, "quiet")
 }
@@ -56,11 +57,28 @@ func (m *Machine) reach(o phases.Observation) {
 	if o.Phase <= m.run.Phase || o.Phase >= phases.Ready && !m.run.ready() {
 		return // ready is told by serverReady alone
 	}
-	before, took := m.run.Phase, m.now.Sub(m.run.PhaseAt)
-	m.run.Phase, m.run.PhaseAt = o.Phase, m.now
+	before, took, quiet := m.leavePhase(o.Phase)
 	delete(m.run.Warned, "timeout")
 	m.say("phase", fmt.Sprintf("%s (%s took %s)", o.Phase, before, round(took)),
-		"phase", o.Phase.String(), "before", before.String(), "seconds", took.Seconds(), "rank", o.Rank)
+		"phase", o.Phase.String(), "before", before.String(), "seconds", took.Seconds(), "quiet", quiet.Seconds(), "rank", o.Rank)
+}
+
+// leavePhase goes on to the next phase and tells of the one before how long it
+// took, and the longest stretch of it in which nothing moved.
+func (m *Machine) leavePhase(next phases.Phase) (before phases.Phase, took, quiet time.Duration) {
+	before, took, quiet = m.run.Phase, m.now.Sub(m.run.PhaseAt), m.quiet()
+	m.run.Phase, m.run.PhaseAt, m.run.Quiet = next, m.now, 0
+	return before, took, quiet
+}
+
+// quiet is the longest stretch of the phase in which nothing moved, the one
+// that lasts included.
+func (m *Machine) quiet() time.Duration {
+	since := m.run.Moved
+	if since.Before(m.run.PhaseAt) {
+		since = m.run.PhaseAt
+	}
+	return max(m.run.Quiet, m.now.Sub(since))
 }
 
 // refute takes a fatal line back: the rank that spoke it went on, or all did.
@@ -112,9 +130,18 @@ func (m *Machine) tell(what string, every time.Duration) bool {
 
 func (m *Machine) tellProgress(o phases.Observation) {
 	if m.tell("progress", 10*time.Second) || o.Done == o.Total {
-		m.say("progress", fmt.Sprintf("%s %d of %d %s", o.RankPhase, o.Done, o.Total, o.Unit),
-			"done", o.Done, "total", o.Total, "unit", o.Unit, "rank", o.Rank)
+		m.say("progress", counted(o),
+			"done", o.Done, "total", o.Total, "unit", o.Unit, "rank", o.Rank, "phase", o.RankPhase.String())
 	}
+}
+
+// counted says a counter as a person would: "weights 41 of 83".
+func counted(o phases.Observation) string {
+	what := or(o.Unit, o.RankPhase.String())
+	if o.Unit == "shards" {
+		what = "weights"
+	}
+	return fmt.Sprintf("%s %d of %d", what, o.Done, o.Total)
 }
 
 // answered takes HTTP's word: before ready where the output has none, after
@@ -137,16 +164,18 @@ func (m *Machine) serverReady(how, rule string) {
 		return
 	}
 	took := m.now.Sub(m.run.SpawnedAt)
-	m.run.ReadyAt, m.run.PhaseAt, m.run.Phase = m.now, m.now, phases.Ready
+	before, last, quiet := m.leavePhase(phases.Ready)
+	m.run.ReadyAt = m.now
 	m.run.Fatal = nil
 	m.enter(StateUp, 0)
 	text := fmt.Sprintf("ready after %s: %s", round(took), how)
 	degraded := m.Degraded()
 	if len(degraded) > 0 {
 		text = fmt.Sprintf("ready after %s, degraded (%s): %s", round(took), strings.Join(degraded, "; "), how)
-		m.say("degraded", "", "what", degraded)
+		m.say("degraded", "", "what", degraded, "changes", m.Changes())
 	}
-	m.say("server_ready", text, "seconds", took.Seconds(), "rule", rule, "degraded", len(degraded) > 0)
+	m.say("server_ready", text, "seconds", took.Seconds(), "rule", rule, "degraded", len(degraded) > 0,
+		"before", before.String(), "phase_seconds", last.Seconds(), "quiet", quiet.Seconds())
 	m.say("checked", "", "output_check", "off")
 	m.say("announced", "")
 }
