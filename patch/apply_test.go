@@ -40,6 +40,12 @@ func TestApplyAndRevertLeaveNoTrace(t *testing.T) {
 	same(t, before, snapshot(t, v.root)) // a plan writes nothing
 
 	apply(t, l, p, "night")
+	patched := snapshot(t, v.root)
+	for path, was := range before {
+		if now := patched[path]; was.Mode.IsDir() && now != was {
+			t.Errorf("the folder %s was %+v and is %+v", path, was, now)
+		}
+	}
 	if got := v.run(askSwitch); got != "True" {
 		t.Errorf("patched code says %s", got)
 	}

@@ -102,6 +102,42 @@ func TestChangedSinceThePlan(t *testing.T) {
 	same(t, now, snapshot(t, v.root))
 }
 
+// A changed mode is a change as well: the revert would bring the old one back.
+func TestModeChangedSinceThePlan(t *testing.T) {
+	t.Parallel()
+	v := tinyVenv(t)
+	l := ledger(t)
+	p := plan(t, l, v, switchOn())
+	v.must(os.Chmod(v.path("tiny/core/switch.py"), 0o600))
+	now := snapshot(t, v.root)
+	_, err := l.Apply(t.Context(), p, someOwner)
+	wantErr(t, err, ErrChanged)
+	same(t, now, snapshot(t, v.root))
+}
+
+// Somebody writes the file while the apply is under way, after it was checked
+// and before the new one is in place: theirs stays.
+func TestChangedDuringApply(t *testing.T) {
+	t.Parallel()
+	st := newStage(t, fastDir(t), fastDir(t))
+	path := st.v.path("tiny/other.py")
+	f := &faulty{at: 1}
+	f.hit = func(op, target string) error {
+		if op == "create" && strings.HasPrefix(target, st.v.root) { // a new file is being made: the checks are over
+			f.at = 0
+			return os.WriteFile(path, []byte("x = 'theirs'\n"), 0o644)
+		}
+		return nil
+	}
+	wantErr(t, st.apply(st.ledgerOn(t, f)), ErrChanged)
+	if got := readText(t, path); got != "x = 'theirs'\n" {
+		t.Errorf("the file is %q", got)
+	}
+	if got := readText(t, st.v.path("tiny/core/switch.py")); got != tiny["tiny/core/switch.py"] {
+		t.Errorf("the other file is %q", got)
+	}
+}
+
 // A file that differs from its release is not patched, unless that is allowed.
 func TestLocallyChanged(t *testing.T) {
 	t.Parallel()

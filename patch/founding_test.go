@@ -57,6 +57,7 @@ var sglangShapes = []struct {
 	{"0.5.12.post1", map[string]string{"model_runner.py": runner(gate("_should_run_flashinfer_autotune(self)", "    ", `"flashinfer_cutedsl",`, todo, commentd))}, Pristine, "model_runner.py"},
 	{"0.5.12.post1+cu130", map[string]string{"model_runner.py": runner(gate("_should_run_flashinfer_autotune(self)", "    ", todo, commentd))}, Pristine, "model_runner.py"},
 	{"0.5.13", map[string]string{"model_runner.py": runner(gate("_should_run_flashinfer_autotune(self)", "    ", `"flashinfer_trtllm_routed",`, active))}, Obsolete, "model_runner.py"},
+	{"0.5.13.post1", map[string]string{"model_runner.py": runner(gate("_should_run_flashinfer_autotune(self)", "    ", `"flashinfer_trtllm", "flashinfer_cutlass", "flashinfer_mxfp4",`))}, Obsolete, "model_runner.py"},
 	{"0.5.14", map[string]string{"model_runner.py": runner(""), "runner/base_runner.py": "class BaseRunner:\n" + gate("_should_run_flashinfer_autotune(self)", "    ", active)}, Obsolete, "runner/base_runner.py"},
 	{"0.5.17", map[string]string{"model_runner.py": runner(""), "runner/base_runner.py": "class BaseRunner:\n    pass\n", "runner/flashinfer_autotune.py": gate("should_run_flashinfer_autotune(settings)", "", active)}, Obsolete, "runner/flashinfer_autotune.py"},
 	{"0.5.13.dev20260601", map[string]string{"model_runner.py": runner(""), "model_runner_components/kernel_warmup.py": gate("_should_run_flashinfer_autotune(settings)", "", todo, commentd)}, Pristine, "model_runner_components/kernel_warmup.py"},
