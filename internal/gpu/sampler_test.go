@@ -236,9 +236,11 @@ func TestFailingXidWatch(t *testing.T) {
 		d := &script{xids: []error{lost, lost, lost, nil}}
 		s := serveScript(t, d)
 		time.Sleep(5 * time.Second)
+		d.mu.Lock()
 		if d.asked > 3 {
 			t.Errorf("asked %d times in 5 s", d.asked)
 		}
+		d.mu.Unlock()
 		time.Sleep(5 * time.Second)
 		s.in.Close()
 		<-s.done
