@@ -3,7 +3,6 @@ package patch
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -195,23 +194,4 @@ func immutable(path string) bool {
 	flags, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
 	const immutableFlag, appendFlag = 0x10, 0x20 // FS_IMMUTABLE_FL, FS_APPEND_FL of linux/fs.h
 	return err == nil && flags&(immutableFlag|appendFlag) != 0
-}
-
-// names lists a folder without the entries that are ours to remove; sorted. A
-// folder that is not there has none.
-func names(dir string, ours func(name string) bool) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, e := range entries {
-		if !ours(e.Name()) {
-			all = append(all, e.Name())
-		}
-	}
-	return all, nil
 }

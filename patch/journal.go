@@ -67,14 +67,6 @@ type saved struct {
 	Link string `json:"saved,omitempty"`
 }
 
-// folder is what a folder was before we changed a name in it.
-type folder struct {
-	Path    string `json:"path"`
-	ModTime int64  `json:"mtime"`
-	Names   string `json:"names"` // hash of the names that are not ours
-	Absent  bool   `json:"absent,omitempty"`
-}
-
 // lease is a launch that needs files patched.
 type lease struct {
 	Owner   Owner     `json:"owner"`

@@ -83,22 +83,6 @@ func (l *Ledger) read() (*book, error) {
 	return b, nil
 }
 
-// original returns the content kept under a hash, after checking that it still
-// has it.
-func (l *Ledger) original(sum string) ([]byte, error) {
-	if !hashForm.MatchString(sum) {
-		return nil, fmt.Errorf("%q is not a hash", sum)
-	}
-	content, err := readBounded(l.path(originalsName, sum))
-	if err != nil {
-		return nil, err
-	}
-	if Hash(content) != sum {
-		return nil, fmt.Errorf("the original kept in %s has changed", l.path(originalsName, sum))
-	}
-	return content, nil
-}
-
 // session is the ledger under its lock.
 type session struct {
 	*Ledger
