@@ -67,6 +67,12 @@ func (d *script) close() {
 	d.closed = true
 }
 
+func (d *script) isClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
+}
+
 // samplerOn serves a driver in the bubble.
 type samplerOn struct {
 	*testing.T
@@ -183,7 +189,7 @@ func TestPace(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("rounds came after %v, want %v", got, want)
 		}
-		if !d.closed {
+		if !d.isClosed() {
 			t.Error("the driver was not closed")
 		}
 	})
@@ -201,7 +207,7 @@ func TestSamplerThatHangs(t *testing.T) {
 		if err := <-s.done; !errors.Is(err, errStuck) || time.Since(began) != quitPatience {
 			t.Errorf("ended with %v after %v", err, time.Since(began))
 		}
-		if d.closed {
+		if d.isClosed() {
 			t.Error("the driver was closed under its call")
 		}
 		time.Sleep(time.Hour) // the call comes back, and its goroutine ends
@@ -269,7 +275,7 @@ func TestOutputThatFails(t *testing.T) {
 			t.Error("it ended without an error")
 		}
 		input.Close()
-		if !d.closed {
+		if !d.isClosed() {
 			t.Error("the driver was not closed")
 		}
 	})
