@@ -157,9 +157,13 @@ func (t *Tracker) bar(b bar) {
 			t.numbers(r, b.desc, groups)
 		}
 	})
-	if found != nil {
-		t.count(found, rank, b, found.Unit, name)
+	if found == nil {
+		return
 	}
+	if found.Activity != "" && !contains(n.active, found.Activity) {
+		t.activity(found, b.desc)
+	}
+	t.count(found, rank, b, found.Unit, name)
 }
 
 // countGroups counts a stamped line that tells done and total itself.

@@ -56,6 +56,7 @@ type failure struct {
 	harness bool   // a test program's own traceback: never a failure of the server
 	handled bool   // the program said that it went on: a failure only where something else proves one
 	ours    bool   // a frame lies in sglang
+	logged  bool   // a log message in one line: whoever wrote it went on
 	frames  bool   // traceback frames were seen
 	message bool   // the last exception line has come; what follows is its text
 }
@@ -102,7 +103,17 @@ func isNameByte(c byte) bool {
 // An exception that nobody knows, in a server that had been ready, may be that
 // of a client in the same terminal.
 func (f *failure) fails(ready bool) bool {
-	return f.certain || !f.handled && (f.best.rule != nil || f.ours || !ready)
+	switch {
+	case f.certain:
+		return true
+	case f.handled:
+		return false
+	case !ready:
+		return true
+	case f.logged: // a ready server has lived to log it
+		return f.best.rule.Times > 1
+	}
+	return f.best.rule != nil || f.ours
 }
 
 // isFrame tells a traceback's frame line.

@@ -95,6 +95,7 @@ func (t *Tracker) faultLine(r *Rule, msg []byte, groups []int, target *failure) 
 		}
 		if !l.h.stamped || !bytes.Contains(msg, tracebackHead) {
 			delete(l.node.open, l.key)
+			target.logged = l.h.stamped
 		}
 	}
 	t.record(r, msg, groups, target)
