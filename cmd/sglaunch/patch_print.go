@@ -6,10 +6,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"sglaunch/internal/proc"
 	"sglaunch/patch"
 )
 
@@ -133,112 +131,4 @@ func printApplied(w io.Writer, a *patch.Applied) error {
 	}
 	_, err := fmt.Fprintln(w, "they stay until: sglaunch patch revert")
 	return err
-}
-
-func newPatchStatusCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "status",
-		Short: "List the files that hold a patch, and who needs it",
-		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			ledger, err := openLedger()
-			if err != nil {
-				return err
-			}
-			held, err := ledger.Status()
-			if err != nil {
-				return &exitError{exitPatch, err, ""}
-			}
-			if asJSON {
-				return writeJSON(c.OutOrStdout(), append([]patch.Held{}, held...))
-			}
-			return printHeld(c.OutOrStdout(), held)
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "for scripts")
-	return c
-}
-
-func printHeld(w io.Writer, held []patch.Held) error {
-	if len(held) == 0 {
-		_, err := fmt.Fprintln(w, "no file holds a patch")
-		return err
-	}
-	for _, h := range held {
-		fmt.Fprintf(w, "%-8s %s\n", h.State, h.Path)
-		if len(h.Patches) > 0 {
-			fmt.Fprintf(w, "         patches   %s\n", strings.Join(h.Patches, ", "))
-		}
-		for _, o := range h.Launches {
-			fmt.Fprintf(w, "         needed by %s%s\n", o.Launch, lifeOf(o))
-		}
-		if h.Kept {
-			fmt.Fprintf(w, "         kept until it is reverted by hand\n")
-		}
-		if h.State == patch.Drifted {
-			fmt.Fprintf(w, "         somebody changed it; the original is kept in %s\n", h.Original)
-		}
-	}
-	return nil
-}
-
-func lifeOf(o patch.Owner) string {
-	if alive(o) {
-		return fmt.Sprintf(" (process %d)", o.PID)
-	}
-	return ", which is dead: sglaunch recover restores the file"
-}
-
-func alive(o patch.Owner) bool {
-	return o.BootID == proc.BootID() && proc.Alive(proc.ID{PID: o.PID, Start: o.StartTime})
-}
-
-func newPatchRevertCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "revert",
-		Short: "Restore files whose patch was to be kept",
-		Long: `Restore the files that hold a patch which no launch takes back: applied by hand,
-or with revert = "never". Files that a launch needs are left to it; files of a
-dead launch are restored by "sglaunch recover", which first ends what is left of
-it. The exit code is 12 where somebody has changed a file: it is left alone.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			ledger, err := openLedger()
-			if err != nil {
-				return err
-			}
-			reverted, err := ledger.RevertKept(c.Context())
-			if asJSON {
-				if err := writeJSON(c.OutOrStdout(), reverted); err != nil {
-					return err
-				}
-			} else {
-				printReverted(c.OutOrStdout(), reverted)
-			}
-			if err != nil {
-				return &exitError{exitPatch, err, "sglaunch patch status tells where the originals are"}
-			}
-			return nil
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "for scripts")
-	return c
-}
-
-func printReverted(w io.Writer, r *patch.Reverted) {
-	for _, list := range []struct {
-		word  string
-		paths []string
-	}{
-		{"restored", r.Restored}, {"was clean", r.Clean}, {"needed by a launch", r.Leased}, {"changed by somebody, left alone", r.Drifted},
-	} {
-		for _, path := range list.paths {
-			fmt.Fprintf(w, "%s  %s\n", list.word, path)
-		}
-	}
-	if len(r.Restored)+len(r.Clean)+len(r.Leased)+len(r.Drifted) == 0 {
-		fmt.Fprintln(w, "nothing to revert")
-	}
 }
