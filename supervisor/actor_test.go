@@ -54,7 +54,7 @@ func (a *actor) send(b Body) {
 	a.machine()
 	attempt := a.m.Attempt()
 	switch b.(type) {
-	case Begin, Resumed, StopAsked, Tick, Hardware, SourceLost:
+	case Begin, Resumed, StopAsked, RestartAsked, Tick, Hardware, SourceLost:
 		attempt = 0
 	}
 	e := Event{Seq: uint64(len(a.log) + 1), At: a.now, Attempt: attempt, Roll: 0.5, Body: b}

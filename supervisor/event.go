@@ -216,6 +216,12 @@ type StopAsked struct {
 	Force bool   `json:"force,omitempty"` // no more drain
 }
 
+// RestartAsked tells that a person wants the server anew: an orderly end, and
+// the next attempt at once.
+type RestartAsked struct {
+	By string `json:"by"`
+}
+
 // Tick is the passing of the machine's deadline.
 type Tick struct{}
 
@@ -261,6 +267,7 @@ func (Evidence) body()     {}
 func (Released) body()     {}
 func (NotReleased) body()  {}
 func (StopAsked) body()    {}
+func (RestartAsked) body() {}
 func (Tick) body()         {}
 
 // bodies names every body for the journal. A name is never reused.
@@ -274,7 +281,7 @@ var bodies = registry[Body]{
 	"source_lost": new(SourceLost), "exited": new(Exited), "drained": new(Drained),
 	"tree_gone": new(TreeGone), "tree_left": new(TreeLeft), "evidence": new(Evidence),
 	"released": new(Released), "not_released": new(NotReleased),
-	"stop_asked": new(StopAsked), "tick": new(Tick),
+	"stop_asked": new(StopAsked), "restart_asked": new(RestartAsked), "tick": new(Tick),
 }
 
 type eventJSON struct {

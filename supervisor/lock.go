@@ -20,14 +20,26 @@ var ErrAlreadyRunning = errors.New("already running")
 // holder is the content of a launch's lock file. The lock itself is held by a
 // supervisor; while one is being replaced the shim's life speaks for it.
 type holder struct {
-	Shim wire.Proc `json:"shim"`
-	Boot string    `json:"boot"`
+	Shim   wire.Proc `json:"shim"`
+	Boot   string    `json:"boot"`
+	Socket string    `json:"socket,omitempty"` // of the launch, for who asks it
 }
+
+// alive reports whether the shim of a launch still runs.
+func (h holder) alive() bool {
+	return h.Boot == proc.BootID() && proc.Alive(proc.ID{PID: h.Shim.PID, Start: h.Shim.Start})
+}
+
+func lockPath(dir statedir.Dir, name string) string {
+	return filepath.Join(dir.Runtime, name+lockSuffix)
+}
+
+const lockSuffix = ".lock"
 
 // takeName makes sure that no other living launch has this name. The lock is
 // held until the process ends.
-func takeName(dir statedir.Dir, name string, hello *wire.Hello) (*flock.Flock, error) {
-	path := filepath.Join(dir.Runtime, name+".lock")
+func takeName(s Setup, hello *wire.Hello) (*flock.Flock, error) {
+	path := lockPath(s.State, s.Name)
 	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(statedir.FileMode))
 	locked, err := lock.TryLock()
 	if err != nil {
@@ -38,13 +50,13 @@ func takeName(dir statedir.Dir, name string, hello *wire.Hello) (*flock.Flock, e
 		_ = json.Unmarshal(data, &h) // an empty file is a new lock
 	}
 	mine := h.Shim.PID == hello.PID && h.Shim.Start == hello.Start
-	alive := h.Boot == proc.BootID() && proc.Alive(proc.ID{PID: h.Shim.PID, Start: h.Shim.Start})
-	if !locked || alive && !mine {
+	if !locked || h.alive() && !mine {
 		_ = lock.Close()
 		return nil, fmt.Errorf("cannot start %q: %w as process %d; sglaunch stop ends it, --server.name=NAME makes another",
-			name, ErrAlreadyRunning, h.Shim.PID)
+			s.Name, ErrAlreadyRunning, h.Shim.PID)
 	}
-	data, err := json.Marshal(holder{Shim: wire.Proc{PID: hello.PID, Start: hello.Start}, Boot: proc.BootID()})
+	socket, _ := s.socket() // where there is none, the launch says so itself
+	data, err := json.Marshal(holder{Shim: wire.Proc{PID: hello.PID, Start: hello.Start}, Boot: proc.BootID(), Socket: socket})
 	if err == nil {
 		err = os.WriteFile(path, data, statedir.FileMode)
 	}

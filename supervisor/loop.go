@@ -19,6 +19,9 @@ type Loop struct {
 	machine *Machine
 	journal *Journal
 	perform Performer
+	// OnView is told of the machine's state after each step, before the
+	// effects are performed. It must return at once; nil = nobody looks.
+	OnView func(View)
 
 	seq   uint64
 	begun time.Time // wall clock at the start, for times that no clock change moves
@@ -105,6 +108,9 @@ func (l *Loop) step(n news) {
 	effects := l.machine.Step(e)
 	if l.journal != nil {
 		l.journal.Add(Entry{Event: e, Effects: effects})
+	}
+	if l.OnView != nil {
+		l.OnView(l.machine.View())
 	}
 	for _, effect := range effects {
 		l.perform.Perform(effect)

@@ -121,6 +121,8 @@ func (m *Machine) Step(e Event) []Effect {
 		m.revertFailed(b)
 	case StopAsked:
 		m.stopAsked(b)
+	case RestartAsked:
+		m.restartAsked(b)
 	case Tick:
 		m.tick()
 	default:

@@ -30,6 +30,7 @@ type Hands struct {
 
 	gpus  gpu.Source
 	watch *watcher
+	front *station // what is told and asked outside
 
 	mu       sync.Mutex // guards what follows, which effects of one attempt share
 	attempt  int
@@ -63,6 +64,8 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.reader.OnSpawned = func(attempt int, p wire.Proc) { h.watch.attempt(h.attemptContext(), attempt, p) }
 	h.reader.OnTrouble = func(text string) { loop.Post(0, SourceLost{Source: "shim", Reason: text}) }
 	h.watch = newWatcher(h)
+	h.front = newStation(h, l.machine.View())
+	loop.OnView = h.front.viewed
 	h.reader.OnSeen = h.watch.seen
 	if h.Sampler != nil {
 		h.gpus = gpu.Start(gpu.Options{Argv: h.Sampler, Interval: h.Starting})
@@ -71,6 +74,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.work.Go(h.writeRecords)
 	h.work.Go(h.writeSamples)
 	h.work.Go(h.watch.gpus)
+	h.front.open()
 	if h.Quiet {
 		h.order(wire.Message{Type: wire.Quiet, Off: true})
 	}
@@ -87,6 +91,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 // close lets what is under way end, within a bound.
 func (h *Hands) close() {
 	h.endAttempt()
+	h.front.close()
 	_ = h.gpus.Close() // what a hanging driver leaves behind is named by the source itself
 	close(h.orders)
 	close(h.records)
@@ -159,8 +164,9 @@ func (h *Hands) report(attempt int, r Report) {
 	if r.Text != "" {
 		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + mask.String(r.Text)})
 	}
-	e := envelope{V: 1, Time: now, Launch: h.Name, Attempt: attempt, Event: r.Event, Text: mask.String(r.Text), Fields: r.Fields}
+	e := envelope{V: 1, Time: now, Launch: h.Name, Attempt: attempt, Event: r.Event, Text: mask.String(r.Text), Fields: masked(r.Fields)}
 	h.launch.memory.told(e)
+	h.front.told(e)
 	select {
 	case h.records <- e:
 	default: // a disk that hangs: the journal counts what it loses too

@@ -45,6 +45,9 @@ func (m *Machine) policy() Decision {
 		return Decision{Code: codeStopped, Reason: "stopped as asked: " + m.stop.By}
 	case r.Patchless != "":
 		return Decision{Code: codePatch, Reason: r.Patchless}
+	case r.Restart != nil:
+		m.budget = budget{}
+		return Decision{Again: true, Reason: "restart as asked: " + r.Restart.By}
 	case m.passesThrough():
 		return m.passThrough()
 	case r.Outcome == OutcomeStopped && !m.opt.OnForeignStop && m.opt.Policy != "always":

@@ -11,6 +11,7 @@ import (
 
 	"sglaunch/internal/mask"
 	"sglaunch/internal/proc"
+	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 )
@@ -28,6 +29,7 @@ type LaunchRecord struct {
 	Shim    wire.Proc `json:"shim"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Code    int       `json:"code"`
+	Reason  string    `json:"reason,omitempty"` // of the end
 }
 
 func newLaunchRecord(l statedir.Launch, hello *wire.Hello, s Setup, now time.Time) LaunchRecord {
@@ -81,15 +83,7 @@ func writeJSON(path string, v any) error {
 }
 
 // envelope is the form of every JSON document that scripts may read.
-type envelope struct {
-	V       int            `json:"v"`
-	Time    time.Time      `json:"time"`
-	Launch  string         `json:"launch"`
-	Attempt int            `json:"attempt"`
-	Event   string         `json:"event"`
-	Text    string         `json:"text,omitempty"`
-	Fields  map[string]any `json:"fields,omitempty"`
-}
+type envelope = serve.Envelope
 
 // appender writes to one file at a time and opens the next when asked for it.
 // It is used by one goroutine; the disk may refuse or hold it.

@@ -46,6 +46,7 @@ func Serve(conn *wire.Conn, s Setup, o Options) error {
 	select {
 	case code := <-ended:
 		hands.close()
+		l.record.Reason = hands.front.reason()
 		l.close(code)
 		return conn.Send(wire.Message{Type: wire.Finish, Code: code})
 	case err := <-gone:
@@ -92,7 +93,7 @@ func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (*launch, er
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	lock, err := takeName(s.State, s.Name, hello)
+	lock, err := takeName(s, hello)
 	if err != nil {
 		return nil, err
 	}

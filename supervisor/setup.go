@@ -20,6 +20,7 @@ type Setup struct {
 	Stdin   string   // auto, null, inherit
 	Python  string   // interpreter for patches; "" = found from the command
 	URL     string   // base URL of the server; "" = from the command
+	Socket  string   // control socket; "" = in the runtime directory
 	Quiet   bool     // no lines of sglaunch's own
 	Patches []patch.Patch
 	Rules   *phases.RuleSet
@@ -38,4 +39,12 @@ type Setup struct {
 	Sampler []string // argv of the NVML sampler; nil = do not look at GPUs
 
 	command sglangcmd.Command
+}
+
+// socket is the path of the launch's control socket.
+func (s Setup) socket() (string, error) {
+	if s.Socket != "" {
+		return s.Socket, nil
+	}
+	return s.State.Socket(s.Name)
 }

@@ -59,7 +59,7 @@ type run struct {
 	Moved   time.Time // last proof of progress, by any source
 	MovedBy string
 	Quiet   time.Duration // longest stretch of the phase in which nothing moved
-	Reading Activity // the newest reading of the sources
+	Reading Activity      // the newest reading of the sources
 	ReadAt  time.Time
 	Cores   float64              // that the tree kept busy between the last two readings
 	Warned  map[string]bool      // bounds that have passed and were only told
@@ -73,9 +73,10 @@ type run struct {
 	Bad     string    // that answer
 	Drain   time.Time // an orderly shutdown was begun that we did not ask for
 
-	Ending    bool // the end of the attempt has begun
-	Asked     bool // because somebody asked
-	Signalled bool // we have signalled a living server: what it prints now is our doing
+	Ending    bool          // the end of the attempt has begun
+	Asked     bool          // because somebody asked
+	Restart   *RestartAsked // the next attempt was asked for
+	Signalled bool          // we have signalled a living server: what it prints now is our doing
 	Outcome   Outcome
 	Cause     string
 	Proven    bool   // Cause comes from a better source than the output

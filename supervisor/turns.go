@@ -50,6 +50,36 @@ func (m *Machine) stopAsked(b StopAsked) {
 	}
 }
 
+// restartAsked ends what runs, in order, and begins anew at once. Whoever asks
+// knows what the budgets do not: they start anew, too. What is only beginning
+// needs no restart.
+func (m *Machine) restartAsked(b RestartAsked) {
+	if m.stop != nil {
+		return
+	}
+	switch m.state {
+	case StateIdle, StatePreflight, StatePatching, StateEnded:
+		return
+	case StateStarting:
+		if m.run.spawning() {
+			return
+		}
+	case StateBackoff:
+		m.say("decision", "attempt now: "+b.By, "delay", 0.0, "reason", "asked by "+b.By, "without", m.without())
+		m.budget = budget{}
+		m.nextAttempt()
+		return
+	}
+	if m.run.Restart != nil {
+		return
+	}
+	m.run.Restart = &b
+	m.say("stopping", "restarting: "+b.By, "by", b.By, "restart", true)
+	if m.running() {
+		m.endAttempt(b.By)
+	}
+}
+
 // hurry shortens the time that a server has to end by itself.
 func (m *Machine) hurry() {
 	switch {

@@ -108,6 +108,8 @@ func (a *actor) fact(verb string, g args) error {
 		a.send(NotReleased{Holder: g.text, Foreign: g.has("foreign")})
 	case "stop":
 		a.send(StopAsked{By: "SIGTERM", Force: g.has("force")})
+	case "restart":
+		a.send(RestartAsked{By: "sglaunch restart"})
 	case "resumed":
 		a.send(g.resumed(a))
 	default:

@@ -234,7 +234,7 @@ var walkEvents = func() []Body {
 		RankGone{Rank: "TP3"}, Hardware{Lost: true, Text: "lost"}, Hardware{Text: "Xid 13"}, SourceLost{Source: "NVML"},
 		Exited{Status: wire.Status{Signal: 9}}, Drained{Diagnosis: Diagnosis{SGLang: true, Drain: true}}, Drained{Diagnosis: found},
 		TreeGone{}, TreeLeft{}, Evidence{}, Evidence{Diagnosis: found}, Released{}, NotReleased{Holder: "ghost"},
-		NotReleased{Holder: "pid 9", Foreign: true}, StopAsked{By: "SIGTERM"}, Tick{},
+		NotReleased{Holder: "pid 9", Foreign: true}, StopAsked{By: "SIGTERM"}, RestartAsked{By: "x"}, Tick{},
 	}
 }()
 

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sglaunch/internal/serve"
+	"sglaunch/internal/statedir"
+	"sglaunch/internal/view"
+	"sglaunch/supervisor"
+)
+
+// answerLimit is how long a launch may take to answer before it is looked at
+// from outside instead.
+const answerLimit = 3 * time.Second
+
+func newStatusCommand() *cobra.Command {
+	var asJSON, watch bool
+	c := &cobra.Command{
+		Use:   "status [NAME]",
+		Short: "Show how far a launch is",
+		Long: `Show how far a launch is: phase, ranks, progress, the time it should still take,
+GPUs, processes, how the attempt before failed. Without NAME: the launch that
+runs, or a table where several do. A launch whose supervisor does not answer is
+looked at from outside: which of shim, supervisor and server live. One that has
+ended says how.
+
+--watch follows it until it ends. --json is for scripts, one document a line.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := statedir.Open()
+			if err != nil {
+				return err
+			}
+			launches, err := chosen(dir, args)
+			switch {
+			case err != nil:
+				return err
+			case watch && len(launches) > 1:
+				return tooMany(launches)
+			case watch:
+				return follow(c.Context(), c.OutOrStdout(), launches[0], asJSON)
+			}
+			return showStatus(c.Context(), c.OutOrStdout(), dir, launches, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "for scripts")
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "follow it until it ends")
+	return c
+}
+
+// chosen are the launches that the words mean: the named one, or all that live.
+func chosen(dir statedir.Dir, args []string) ([]supervisor.Outside, error) {
+	if len(args) == 1 {
+		return []supervisor.Outside{supervisor.Find(dir, args[0])}, nil
+	}
+	living, err := supervisor.Living(dir)
+	if err == nil && len(living) == 0 {
+		err = &exitError{1, errors.New("no launch is running"), "sglaunch history shows earlier ones, sglaunch status NAME how one ended"}
+	}
+	return living, err
+}
+
+func tooMany(launches []supervisor.Outside) error {
+	var names []string
+	for _, l := range launches {
+		names = append(names, l.Name)
+	}
+	return &exitError{exitUsage, fmt.Errorf("cannot choose: %d launches are running: %q", len(names), names), "give the name of one"}
+}
+
+func showStatus(ctx context.Context, w io.Writer, dir statedir.Dir, launches []supervisor.Outside, asJSON bool) error {
+	var all []serve.Status
+	for _, l := range launches {
+		ctx, cancel := context.WithTimeout(ctx, answerLimit)
+		st, err := supervisor.Look(ctx, dir, l)
+		cancel()
+		if err != nil {
+			return err
+		}
+		all = append(all, st)
+	}
+	switch {
+	case asJSON:
+		out := json.NewEncoder(w)
+		for _, st := range all {
+			if err := out.Encode(st); err != nil {
+				return err
+			}
+		}
+		return nil
+	case len(all) == 1:
+		return view.Status(w, all[0], time.Now())
+	}
+	return view.Table(w, all, time.Now())
+}
+
+// follow shows a launch until it ends or the person has seen enough.
+func follow(ctx context.Context, w io.Writer, l supervisor.Outside, asJSON bool) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	err := serve.Watch(ctx, l.Socket, func(raw []byte, s *serve.Status, e *serve.Envelope) error {
+		switch {
+		case asJSON:
+			_, err := fmt.Fprintf(w, "%s\n", raw)
+			return err
+		case s != nil:
+			return view.Status(w, *s, time.Now())
+		}
+		return view.News(w, *e)
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/serve"
+	"sglaunch/internal/statedir"
+	"sglaunch/supervisor"
+)
+
+func newStopCommand() *cobra.Command {
+	var now, wait bool
+	c := &cobra.Command{
+		Use:   "stop [NAME]",
+		Short: "Stop a launch: the server drains, everything ends, files are restored",
+		Long: `Stop a launch as SIGTERM does: the server may drain, everything that belongs to
+it ends, the GPU memory comes back, patched files are restored. Without NAME:
+the launch that runs, if there is one. A launch whose supervisor does not answer
+is stopped by signal.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := theOne(args)
+			if err != nil {
+				return err
+			}
+			if err := stopLaunch(c.Context(), c.OutOrStdout(), l, now); err != nil || !wait {
+				return err
+			}
+			return awaitEnd(c.Context(), l.Shim)
+		},
+	}
+	c.Flags().BoolVar(&now, "now", false, "do not let the server drain")
+	c.Flags().BoolVar(&wait, "wait", false, "return when everything has ended")
+	return c
+}
+
+func newRestartCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "restart [NAME]",
+		Short: "Start the server of a launch anew, without counting a failure",
+		Long: `End the server of a launch in order and start it anew at once: the same command,
+patches applied again, all budgets fresh. A launch that waits before its next
+attempt waits no longer. What launch.toml says is not read again.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := theOne(args)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), answerLimit)
+			defer cancel()
+			if _, err := serve.Ask(ctx, l.Socket, serve.Request{Do: serve.DoRestart, By: "sglaunch restart"}); err != nil {
+				return fmt.Errorf("cannot restart %q: %w", l.Name, err)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is being restarted\n", l.Name)
+			return nil
+		},
+	}
+}
+
+// theOne is the living launch that the words mean.
+func theOne(args []string) (supervisor.Outside, error) {
+	dir, err := statedir.Open()
+	if err != nil {
+		return supervisor.Outside{}, err
+	}
+	launches, err := chosen(dir, args)
+	switch {
+	case err != nil:
+		return supervisor.Outside{}, err
+	case len(launches) > 1:
+		return supervisor.Outside{}, tooMany(launches)
+	case launches[0].Shim.PID == 0:
+		return supervisor.Outside{}, &exitError{1, fmt.Errorf("no launch %q is running", launches[0].Name), "sglaunch status lists those that are"}
+	}
+	return launches[0], nil
+}
+
+// stopLaunch asks for the end; where nobody answers, the shim is told by a
+// signal, which it minds without a supervisor, too.
+func stopLaunch(ctx context.Context, w io.Writer, l supervisor.Outside, now bool) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	_, err := serve.Ask(ctx, l.Socket, serve.Request{Do: serve.DoStop, Force: now, By: "sglaunch stop"})
+	if err == nil {
+		fmt.Fprintf(w, "%s is being stopped\n", l.Name)
+		return nil
+	}
+	if err := proc.Send(l.Shim, unix.SIGTERM); err != nil {
+		if errors.Is(err, proc.ErrGone) {
+			return nil
+		}
+		return fmt.Errorf("cannot stop %q: cannot signal process %d: %w", l.Name, l.Shim.PID, err)
+	}
+	fmt.Fprintf(w, "%s does not answer; SIGTERM was sent to process %d\n", l.Name, l.Shim.PID)
+	return nil
+}
+
+// endPoll is how often an ending launch is looked at where the kernel cannot
+// tell of its end (before 5.3).
+const endPoll = 200 * time.Millisecond
+
+// awaitEnd waits until a process has ended.
+func awaitEnd(ctx context.Context, id proc.ID) error {
+	fd, err := unix.PidfdOpen(id.PID, 0)
+	if err == nil {
+		defer unix.Close(fd)
+	}
+	for proc.Alive(id) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			time.Sleep(endPoll)
+			continue
+		}
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(endPoll.Milliseconds()))
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package serve
+
+import "time"
+
+// Version is that of every document here. Fields are only ever added.
+const Version = 1
+
+// Envelope is the form of every JSON document of a launch: news, records, what
+// hooks get. Text is for a person, and masked; Fields depend on the event.
+type Envelope struct {
+	V       int            `json:"v"`
+	Time    time.Time      `json:"time"`
+	Launch  string         `json:"launch"`
+	Attempt int            `json:"attempt"`
+	Event   string         `json:"event"`
+	Text    string         `json:"text,omitempty"`
+	Fields  map[string]any `json:"fields,omitempty"`
+}
+
+// Event names of this package, beside those of the launch itself.
+const (
+	EventStatus   = "status"   // a Status
+	EventAccepted = "accepted" // what was asked for has begun
+	EventRefused  = "refused"  // it has not; the text says why
+	EventLost     = "source_lost"
+)
+
+// States that a launch cannot tell itself; the others are those of the
+// supervisor's machine.
+const (
+	StateBlind  = "blind"  // the shim keeps the server, no supervisor lives
+	StateSilent = "silent" // the supervisor lives and does not answer
+	StateDead   = "dead"   // sglaunch died without tidying up
+	StateEnded  = "ended"
+)
+
+// Status is a launch at one moment. What is not known is absent.
+type Status struct {
+	V       int       `json:"v"`
+	Time    time.Time `json:"time"`
+	Launch  string    `json:"launch"`
+	Attempt int       `json:"attempt"`
+	Event   string    `json:"event"` // always EventStatus
+
+	ID      string    `json:"id,omitempty"` // of the launch: its folder
+	Dir     string    `json:"dir,omitempty"`
+	Command []string  `json:"command,omitempty"` // secrets masked
+	Began   time.Time `json:"began,omitzero"`
+	State   string    `json:"state"`
+	Since   time.Time `json:"since,omitzero"` // of the attempt's server
+	Text    string    `json:"text,omitempty"` // the newest word to a person
+
+	Phase      string            `json:"phase,omitempty"` // of the slowest rank
+	PhaseSince time.Time         `json:"phase_since,omitzero"`
+	Ranks      map[string]string `json:"ranks,omitempty"` // each rank's phase
+	Lagging    []string          `json:"lagging,omitempty"`
+	Activities []string          `json:"activities,omitempty"` // jit_compile, download, ...
+	Progress   *Progress         `json:"progress,omitempty"`
+	Moved      *Moved            `json:"last_progress,omitempty"`
+	Left       *Left             `json:"left,omitempty"`
+
+	Ready      bool      `json:"ready"` // the server said so
+	ReadySince time.Time `json:"ready_since,omitzero"`
+	Announced  bool      `json:"announced"` // systemd and hooks were told
+	Degraded   []string  `json:"degraded,omitempty"`
+
+	Next   *Next    `json:"next,omitempty"`   // the attempt that follows
+	Failed *Failure `json:"failed,omitempty"` // how the newest failed attempt went
+	Stop   *Stop    `json:"stop,omitempty"`   // the end was asked for
+	Exit   *Exit    `json:"exit,omitempty"`   // the launch has ended
+
+	GPUs      []GPU     `json:"gpus,omitempty"`
+	Processes Processes `json:"processes"`
+}
+
+// Progress is a counter of the phase.
+type Progress struct {
+	Done  int64  `json:"done"`
+	Total int64  `json:"total,omitempty"`
+	Unit  string `json:"unit,omitempty"`
+}
+
+// Moved is the newest proof of progress.
+type Moved struct {
+	Time time.Time `json:"time"`
+	By   string    `json:"by,omitempty"`
+}
+
+// Left is how long it should still take until the server is ready, from what
+// earlier starts took.
+type Left struct {
+	Seconds float64 `json:"seconds"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	Overdue bool    `json:"overdue,omitempty"` // it takes longer than ever: the rest is 0
+}
+
+// Next is when the next attempt begins, and why there is one.
+type Next struct {
+	Time   time.Time `json:"time"`
+	Reason string    `json:"reason"`
+}
+
+// Failure is how an attempt ended, in the words of the vocabulary.
+type Failure struct {
+	Attempt int    `json:"attempt"`
+	Outcome string `json:"outcome"`
+	Cause   string `json:"cause,omitempty"`
+	Phase   string `json:"phase,omitempty"`
+	Text    string `json:"text,omitempty"`
+}
+
+// Stop says who asked for the end.
+type Stop struct {
+	By string `json:"by"`
+}
+
+// Exit is how a launch ended.
+type Exit struct {
+	Time   time.Time `json:"time"`
+	Code   int       `json:"code"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// GPU is one of the launch's GPUs. Nil is unknown.
+type GPU struct {
+	Index   int      `json:"index"`
+	UUID    string   `json:"uuid,omitempty"`
+	Name    string   `json:"name,omitempty"`
+	Used    *int64   `json:"used,omitempty"`     // bytes
+	Total   *int64   `json:"total,omitempty"`    // bytes
+	Util    *int64   `json:"util,omitempty"`     // percent of the time that a kernel ran
+	MemUtil *int64   `json:"mem_util,omitempty"` // percent of the time that memory was moved
+	Watts   *float64 `json:"watts,omitempty"`
+	Lost    bool     `json:"lost,omitempty"`
+}
+
+// Processes are the three of a launch; 0 is none.
+type Processes struct {
+	Shim       int `json:"shim"`
+	Supervisor int `json:"supervisor"`
+	Server     int `json:"server"`
+	Members    int `json:"members,omitempty"` // of the attempt, the server included
+}

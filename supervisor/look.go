@@ -1,0 +1,152 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/serve"
+	"sglaunch/internal/statedir"
+)
+
+// ErrNoLaunch says that nothing is known of a launch of that name.
+var ErrNoLaunch = errors.New("no launch of that name is known")
+
+// Outside is a launch as another process sees it.
+type Outside struct {
+	Name   string
+	Socket string
+	Shim   proc.ID // zero: it does not live
+}
+
+// Living lists the launches whose shim lives, by name.
+func Living(dir statedir.Dir) ([]Outside, error) {
+	entries, err := os.ReadDir(dir.Runtime)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the launches: %w", err)
+	}
+	var all []Outside
+	for _, e := range entries { // sorted by name
+		name, ok := strings.CutSuffix(e.Name(), lockSuffix)
+		if !ok {
+			continue
+		}
+		if o := Find(dir, name); o.Shim.PID != 0 {
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// Find looks a launch up by its name; it may be one that does not live.
+func Find(dir statedir.Dir, name string) Outside {
+	o := Outside{Name: name}
+	o.Socket, _ = dir.Socket(name) // a path that is too long is told by whoever asks there
+	var h holder
+	data, err := os.ReadFile(lockPath(dir, name))
+	if err != nil || json.Unmarshal(data, &h) != nil || !h.alive() {
+		return o
+	}
+	o.Shim = proc.ID{PID: h.Shim.PID, Start: h.Shim.Start}
+	if h.Socket != "" {
+		o.Socket = h.Socket
+	}
+	return o
+}
+
+// Look asks a launch for its status. Where it does not answer, what can be
+// seen from outside is the status: which of shim, supervisor and server live,
+// or how it ended. ctx bounds the asking.
+func Look(ctx context.Context, dir statedir.Dir, o Outside) (serve.Status, error) {
+	st, err := serve.Ask(ctx, o.Socket, serve.Request{Do: serve.DoStatus})
+	if err == nil && st != nil {
+		return *st, nil
+	}
+	seen := serve.Status{V: serve.Version, Time: time.Now(), Launch: o.Name, Event: serve.EventStatus}
+	if o.Shim.PID != 0 {
+		lookAtProcesses(&seen, o.Shim.PID)
+		_ = lookAtRecords(&seen, dir, o.Name) // its records may lie elsewhere: [log] directory
+		return seen, nil
+	}
+	seen.State = serve.StateEnded
+	return seen, lookAtRecords(&seen, dir, o.Name)
+}
+
+// lookAtProcesses tells the three apart: the supervisor is the shim's child
+// that carries the shim's mark, the server any other.
+func lookAtProcesses(st *serve.Status, shim int) {
+	st.State, st.Processes.Shim = serve.StateBlind, shim
+	st.Text = "no supervisor lives: the server is kept and not watched"
+	below, err := proc.Descendants(shim)
+	if err != nil {
+		return
+	}
+	slices.SortFunc(below, func(a, b proc.Proc) int { return int(a.Start) - int(b.Start) })
+	mark := fmt.Sprintf("SGLAUNCH_ASIDE=%d", shim)
+	for _, p := range below {
+		switch aside := proc.HasEnv(p.PID, mark); {
+		case p.Dead():
+		case aside && p.PPID == shim && st.Processes.Supervisor == 0:
+			st.Processes.Supervisor, st.State = p.PID, serve.StateSilent
+			st.Text = "the supervisor lives and does not answer"
+		case aside:
+		default:
+			if p.PPID == shim && st.Processes.Server == 0 {
+				st.Processes.Server = p.PID
+			}
+			st.Processes.Members++
+		}
+	}
+}
+
+// lookAtRecords adds what the newest launch of that name has written down. One
+// whose shim died without an end is dead: what is left of it is counted.
+func lookAtRecords(st *serve.Status, dir statedir.Dir, name string) error {
+	launches, err := dir.Launches(name)
+	if err != nil {
+		return err
+	}
+	if len(launches) == 0 {
+		return fmt.Errorf("cannot find %q: %w", name, ErrNoLaunch)
+	}
+	l := launches[len(launches)-1]
+	r, err := ReadLaunchRecord(l.Record())
+	if err != nil {
+		return err
+	}
+	st.ID, st.Dir, st.Began, st.Command = r.ID, l.Path, r.Time, r.Command
+	if attempts, err := l.Attempts(); err == nil && len(attempts) > 0 {
+		st.Attempt = attempts[len(attempts)-1].N
+	}
+	switch {
+	case st.State != serve.StateEnded:
+	case !r.Ended.IsZero():
+		st.Exit = &serve.Exit{Time: r.Ended, Code: r.Code, Reason: r.Reason}
+	default:
+		st.State = serve.StateDead
+		st.Processes.Members = livingOf(l, st.Attempt)
+		st.Text = fmt.Sprintf("sglaunch was killed; %d processes of the server are left", st.Processes.Members)
+	}
+	return nil
+}
+
+// livingOf counts the recorded processes of an attempt that live.
+func livingOf(l statedir.Launch, attempt int) (n int) {
+	records, err := proc.ReadRecords(filepath.Join(l.Attempt(attempt).Path, "processes.jsonl"))
+	if err != nil {
+		return 0
+	}
+	for _, r := range records {
+		if proc.Alive(r.ID()) {
+			n++
+		}
+	}
+	return n
+}

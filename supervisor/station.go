@@ -1,0 +1,249 @@
+package supervisor
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"sglaunch/internal/gpu"
+	"sglaunch/internal/history"
+	"sglaunch/internal/mask"
+	"sglaunch/internal/serve"
+	"sglaunch/phases"
+)
+
+// station is the launch's side to the outside: it keeps what a status tells
+// and answers on the control socket. It learns from the machine's views and
+// reports and decides nothing.
+type station struct {
+	h      *Hands
+	server *serve.Server // nil: the socket could not be opened
+	wake   chan struct{} // something was told
+
+	mu     sync.Mutex // guards what follows
+	view   View
+	text   string // newest word to a person
+	failed *serve.Failure
+	next   *serve.Next
+	exit   *serve.Exit
+}
+
+func newStation(h *Hands, v View) *station {
+	return &station{h: h, view: v, wake: make(chan struct{}, 1)}
+}
+
+// open begins to answer. A launch without a control socket goes on: signals
+// still stop it.
+func (s *station) open() {
+	path, err := s.h.socket()
+	if err != nil {
+		s.deaf(err)
+		return
+	}
+	server, err := serve.Listen(serve.Options{Path: path, Status: s.status, Ask: s.ask})
+	if err != nil {
+		s.deaf(err)
+		return
+	}
+	s.server = server
+}
+
+func (s *station) deaf(err error) {
+	s.h.loop.Post(0, SourceLost{Source: "control socket", Reason: err.Error()})
+}
+
+// close tells who follows that it is over.
+func (s *station) close() {
+	if s.server != nil {
+		_ = s.server.Close()
+	}
+}
+
+// ask hands a wish to the machine.
+func (s *station) ask(r serve.Request) error {
+	s.mu.Lock()
+	v := s.view
+	s.mu.Unlock()
+	switch {
+	case r.Do == serve.DoStop:
+		s.h.loop.Post(0, StopAsked{By: r.By, Force: r.Force})
+	case v.Stop != nil:
+		return errStopping
+	default:
+		s.h.loop.Post(0, RestartAsked{By: r.By})
+	}
+	return nil
+}
+
+// viewed takes the machine's state after a step.
+func (s *station) viewed(v View) {
+	s.mu.Lock()
+	if v.Attempt != s.view.Attempt {
+		s.next = nil
+	}
+	s.view = v
+	s.mu.Unlock()
+}
+
+// told takes every report of the machine, masked, and passes it on.
+func (s *station) told(e envelope) {
+	field := func(name string) string { f, _ := e.Fields[name].(string); return f }
+	s.mu.Lock()
+	if e.Text != "" {
+		s.text = e.Text
+	}
+	switch e.Event {
+	case "attempt_ended":
+		if outcome := field("outcome"); outcome != string(OutcomeStopped) {
+			s.failed = &serve.Failure{Attempt: e.Attempt, Outcome: outcome,
+				Cause: field("cause"), Phase: field("phase"), Text: field("text")}
+		}
+	case "decision":
+		delay, _ := e.Fields["delay"].(float64)
+		s.next = &serve.Next{Time: e.Time.Add(time.Duration(delay * float64(time.Second))), Reason: field("reason")}
+	case "launch_ended":
+		code, _ := e.Fields["code"].(int)
+		s.exit = &serve.Exit{Time: e.Time, Code: code, Reason: field("reason")}
+	}
+	s.mu.Unlock()
+	if s.server != nil {
+		s.server.Publish(e)
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// reason is why the launch has ended.
+func (s *station) reason() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.exit == nil {
+		return ""
+	}
+	return s.exit.Reason
+}
+
+// status is the launch right now. It may be called from any goroutine.
+func (s *station) status() serve.Status {
+	s.mu.Lock()
+	v := s.view
+	st := serve.Status{
+		V: serve.Version, Time: time.Now(), Launch: s.h.Name, Attempt: v.Attempt, Event: serve.EventStatus,
+		Text: s.text, State: string(v.State), Since: v.Spawned, Degraded: v.Degraded, Failed: s.failed, Next: s.next, Exit: s.exit,
+	}
+	s.mu.Unlock()
+	l := s.h.launch
+	st.ID, st.Dir, st.Command, st.Began = l.ID, l.Path, l.record.Command, l.record.Time
+	st.Processes = serve.Processes{Shim: l.record.Shim.PID, Supervisor: os.Getpid(), Members: len(s.h.watch.ids())}
+	if v.Stop != nil {
+		st.Stop = &serve.Stop{By: v.Stop.By}
+	}
+	if !v.Spawned.IsZero() {
+		s.running(&st, v)
+	}
+	st.GPUs = s.h.watch.table()
+	return st
+}
+
+// running adds what is known of an attempt with a server.
+func (s *station) running(st *serve.Status, v View) {
+	if v.Server != nil {
+		st.Processes.Server = v.Server.PID
+	} else {
+		st.Processes.Members = 0
+	}
+	st.Phase, st.PhaseSince = v.Phase.String(), v.Phased
+	st.Ready, st.ReadySince, st.Announced = !v.Ready.IsZero(), v.Ready, !v.Ready.IsZero()
+	st.Moved = &serve.Moved{Time: v.Moved, By: v.MovedBy}
+	report, ok := s.h.reader.Report()
+	if !ok {
+		return
+	}
+	if len(report.Ranks) > 0 {
+		st.Ranks = map[string]string{}
+		for rank, phase := range report.Ranks {
+			st.Ranks[rank] = phase.String()
+		}
+	}
+	st.Activities = report.Activities
+	if st.Ready {
+		return
+	}
+	st.Lagging = report.Lagging
+	var done, total int64
+	if p := report.Progress; p != nil && report.Phase == v.Phase {
+		done, total = p.Done, p.Total
+		st.Progress = &serve.Progress{Done: p.Done, Total: p.Total, Unit: p.Unit}
+	}
+	st.Left = s.h.launch.memory.left(v.Phase, v.Phased, done, total)
+}
+
+// left is how long it should still take until the server is ready; nil where
+// that is unknown.
+func (m *memory) left(phase phases.Phase, since time.Time, done, total int64) *serve.Left {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.past.Ready(phase, history.Progress{Done: done, Total: total}, time.Since(since))
+	if !ok {
+		return nil
+	}
+	return &serve.Left{Seconds: e.Left.Seconds(), Low: e.Low.Seconds(), High: e.High.Seconds(), Overdue: e.Overdue}
+}
+
+// table is what the newest sample says of the launch's GPUs.
+func (w *watcher) table() []serve.GPU {
+	w.mu.Lock()
+	sample := w.sample
+	w.mu.Unlock()
+	var all []serve.GPU
+	for _, g := range w.h.pick(sample) {
+		row := serve.GPU{Index: g.Index, UUID: g.UUID, Name: g.Name, Lost: g.Lost,
+			Util: readingOf(g.Util), MemUtil: readingOf(g.MemUtil)}
+		if g.MemoryKnown() {
+			used, total := int64(g.Used), int64(g.Total)
+			row.Used, row.Total = &used, &total
+		}
+		if g.PowerMW.Known {
+			watts := float64(g.PowerMW.Value) / 1000
+			row.Watts = &watts
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func readingOf(r gpu.Reading) *int64 {
+	if !r.Known {
+		return nil
+	}
+	return &r.Value
+}
+
+// masked hides secrets in what is told: a line of the server's may hold its
+// arguments.
+func masked(fields map[string]any) map[string]any {
+	if fields == nil {
+		return nil
+	}
+	out := make(map[string]any, len(fields))
+	for name, value := range fields {
+		switch v := value.(type) {
+		case string:
+			value = mask.String(v)
+		case []string:
+			all := slices.Clone(v)
+			for i := range all {
+				all[i] = mask.String(all[i])
+			}
+			value = all
+		}
+		out[name] = value
+	}
+	return out
+}
+
+var errStopping = errors.New("cannot restart: the launch is being stopped")
