@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"sglaunch/internal/gpu"
@@ -15,7 +16,10 @@ const snapshotLimit = 10 * time.Second
 
 // preflight looks at what the attempt will need. What is certain to fail is
 // refused; all else is told.
-func (h *Hands) preflight(ctx context.Context) Body {
+func (h *Hands) preflight(ctx context.Context, attempt int) Body {
+	var looked sync.WaitGroup
+	looked.Go(func() { h.launch.memory.measure(ctx, attempt) })
+	defer looked.Wait()
 	checks := preflight.Run(ctx, h.preflightInput(ctx))
 	for _, c := range checks {
 		if c.Status == preflight.Warn {

@@ -2,13 +2,14 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
 	"sglaunch/internal/history"
 	"sglaunch/internal/mask"
-	"sglaunch/internal/sglangcmd"
 	"sglaunch/phases"
 )
 
@@ -18,55 +19,60 @@ import (
 type memory struct {
 	launch string
 	name   string
-	asked  history.Key
-	report func(error) // called once at most
+	asked  history.Key  // as the launch was asked for; its caches are unknown
+	look   surroundings // finds out what a start finds
+	tell   func(text string)
 
 	once   sync.Once
-	db     *history.DB
+	db     *history.DB // nil where there is none
 	writes chan func(context.Context) error
 	done   chan struct{}
 
-	mu      sync.Mutex
-	past    history.Past
-	attempt int
-	spans   []history.Span // of the current attempt
-	phase   phases.Phase
-	since   time.Time
-	reason  string // of the launch's end
+	mu     sync.Mutex
+	closed bool
+	past   history.Past
+	story  story                  // of the current attempt
+	ended  map[int][]history.Span // by attempt, those that wait to be written
+	reason string                 // of the launch's end
 }
 
-// memoryLimit bounds each word with the database; a disk that hangs is not
-// waited for longer.
-const memoryLimit = 5 * time.Second
+// Bounds of what the history may cost a launch: a disk that hangs is waited
+// for no longer, and what it does not take is lost to the history alone.
+const (
+	memoryLimit = 5 * time.Second
+	memoryDepth = 256 // records that wait
+)
 
 // openMemory opens the history; where that fails it returns a memory that
-// knows nothing and keeps nothing.
-func openMemory(s Setup, launch string, report func(error)) *memory {
+// knows nothing and keeps nothing. tell reaches a person.
+func openMemory(s Setup, launch, private string, tell func(string)) *memory {
 	m := &memory{
-		launch: launch, name: s.Name, report: report,
-		writes: make(chan func(context.Context) error, 256), done: make(chan struct{}),
-		asked: keyOf(s),
+		launch: launch, name: s.Name, tell: tell,
+		writes: make(chan func(context.Context) error, memoryDepth), done: make(chan struct{}),
+		look: surroundings{s, private}, ended: map[int][]history.Span{},
 	}
-	go m.run()
 	ctx, cancel := context.WithTimeout(context.Background(), memoryLimit)
 	defer cancel()
+	version := make(chan string, 1)
+	go func() { version <- m.look.version(ctx) }()
 	db, err := history.Open(ctx, s.State.History())
-	if err != nil {
+	m.asked = keyOf(s)
+	m.asked.Version = <-version
+	m.db = db
+	go m.run()
+	switch {
+	case err != nil:
 		m.fail(err)
 		return m
+	case db.Aside != "":
+		m.tell(fmt.Sprintf("the history was damaged; it is kept as %s and begins anew", db.Aside))
 	}
-	m.db = db
-	if m.past, err = db.Past(ctx, m.asked); err != nil {
-		m.fail(err)
-	}
+	m.recall(ctx, m.asked)
 	return m
 }
 
 func keyOf(s Setup) history.Key {
-	c := s.command
-	if !c.SGLang() {
-		c = sglangcmd.Parse(s.Argv, s.Env, s.Dir)
-	}
+	c := s.parsed()
 	var names []string
 	for _, p := range s.Patches {
 		names = append(names, p.Label())
@@ -78,10 +84,26 @@ func keyOf(s Setup) history.Key {
 }
 
 func (m *memory) fail(err error) {
-	m.once.Do(func() { m.report(err) })
+	m.once.Do(func() { m.tell(err.Error()) })
 }
 
-// run writes what is handed over, off the loop, until close.
+// recall reads what is known of a key. Where that fails, what was known before
+// stays.
+func (m *memory) recall(ctx context.Context, key history.Key) {
+	if m.db == nil {
+		return
+	}
+	past, err := m.db.Past(ctx, key)
+	if err != nil {
+		m.fail(err)
+		return
+	}
+	m.mu.Lock()
+	m.past = past
+	m.mu.Unlock()
+}
+
+// run writes what is handed over, off the loop, until the launch has ended.
 func (m *memory) run() {
 	defer close(m.done)
 	for write := range m.writes {
@@ -102,10 +124,20 @@ func (m *memory) run() {
 // write hands over one record without ever waiting; a database that hangs
 // loses history, not a launch.
 func (m *memory) write(record func(context.Context) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.enqueue(record)
+}
+
+// enqueue is write for a caller that holds mu.
+func (m *memory) enqueue(record func(context.Context) error) {
+	if m.closed {
+		return // news of an attempt that nobody waits for any more
+	}
 	select {
 	case m.writes <- record:
 	default:
-		m.fail(fmt.Errorf("cannot keep the history: the disk does not take it in time"))
+		go m.fail(errors.New("cannot keep the history: the disk does not take it in time"))
 	}
 }
 
@@ -120,10 +152,7 @@ func (m *memory) before(window time.Duration) Begin {
 	if good, ok, err := m.db.LastGood(ctx, m.name); err != nil {
 		m.fail(err)
 	} else if ok {
-		b.LastGood = &LastGood{Changed: !m.asked.SameServer(good.Key)}
-		for _, p := range good.Patches {
-			b.LastGood.Patches = append(b.LastGood.Patches, p.Name)
-		}
+		b.LastGood = &LastGood{Changed: !m.asked.SameServer(good.Key), Patches: good.Key.PatchNames()}
 	}
 	earlier, err := m.db.Earlier(ctx, m.name, m.asked, time.Now().Add(-window))
 	if err != nil {
@@ -149,127 +178,25 @@ func (m *memory) limits() map[phases.Phase]Limit {
 
 // begun records the launch itself.
 func (m *memory) begun(r LaunchRecord) {
-	l := history.Launch{ID: r.ID, Name: r.Name, Command: r.Command, Key: m.asked, Began: r.Time}
+	host, _ := os.Hostname()
+	l := history.Launch{ID: r.ID, Name: r.Name, Host: host, Command: r.Command, Key: m.asked, Began: r.Time}
 	m.write(func(ctx context.Context) error { return m.db.RecordLaunch(ctx, l) })
 }
 
-// told takes every report of the machine; some are history.
-func (m *memory) told(e envelope) {
-	field := func(name string) string { s, _ := e.Fields[name].(string); return s }
-	switch e.Event {
-	case "attempt_started":
-		m.begin(e.Attempt, e.Time)
-	case "phase":
-		if p, err := phases.ParsePhase(field("phase")); err == nil {
-			m.enter(p, e.Time)
-		}
-	case "server_ready":
-		m.enter(phases.Ready, e.Time)
-		a := history.Attempt{N: e.Attempt, Ready: e.Time}
-		m.write(func(ctx context.Context) error { return m.db.RecordAttempt(ctx, m.launch, a) })
-	case "patch":
-		m.patch(e.Attempt, history.Patch{Name: field("patch"), State: field("state"), Effect: field("effect")})
-	case "attempt_ended":
-		m.end(e, field)
-	case "gave_up", "launch_ended":
-		m.mu.Lock()
-		m.reason = e.Text
-		m.mu.Unlock()
-	}
-}
-
-func (m *memory) begin(attempt int, at time.Time) {
+// finish records how the launch ended, forgets the oldest launches, and lets
+// the writer come to its end. Nothing is recorded after it.
+func (m *memory) finish(code int) {
 	m.mu.Lock()
-	m.attempt, m.spans, m.phase, m.since = attempt, nil, phases.Starting, at
+	l := history.Launch{ID: m.launch, Ended: time.Now(), Code: &code, Reason: mask.String(m.reason)}
+	m.enqueue(func(ctx context.Context) error { return m.db.RecordLaunch(ctx, l) })
+	m.enqueue(func(ctx context.Context) error { return m.db.Forget(ctx, history.Remembered) })
+	if !m.closed {
+		close(m.writes)
+	}
+	m.closed = true
 	m.mu.Unlock()
-	a := history.Attempt{N: attempt, Key: m.asked, Began: at}
-	m.write(func(ctx context.Context) error { return m.db.RecordAttempt(ctx, m.launch, a) })
-}
-
-// enter closes the span of the phase before.
-func (m *memory) enter(p phases.Phase, at time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if p <= m.phase {
-		return
-	}
-	m.spans = append(m.spans, history.Span{Phase: m.phase, Began: m.since, Took: at.Sub(m.since), Complete: true})
-	m.phase, m.since = p, at
-}
-
-func (m *memory) patch(attempt int, p history.Patch) {
-	if p.Name == "" {
-		return
-	}
-	a := history.Attempt{N: attempt, Patches: []history.Patch{p}}
-	m.write(func(ctx context.Context) error { return m.db.RecordAttempt(ctx, m.launch, a) })
-}
-
-func (m *memory) end(e envelope, field func(string) string) {
-	m.mu.Lock()
-	spans := append(m.spans, history.Span{Phase: m.phase, Began: m.since, Took: e.Time.Sub(m.since)})
-	m.spans = nil
-	m.mu.Unlock()
-	a := history.Attempt{
-		N: e.Attempt, Ended: e.Time, Outcome: field("outcome"), Cause: field("cause"), Fingerprint: field("fingerprint"),
-		Phase: field("phase"), Rank: field("rank"), Text: mask.String(field("text")),
-	}
-	m.write(func(ctx context.Context) error {
-		if err := m.db.RecordAttempt(ctx, m.launch, a); err != nil {
-			return err
-		}
-		return m.db.RecordPhases(ctx, m.launch, a.N, spans...)
-	})
-}
-
-// numbers keeps the figures that the output printed.
-func (m *memory) numbers(attempt int, figures map[string]float64) {
-	var all []history.Number
-	for name, value := range figures {
-		all = append(all, history.Number{Name: name, Value: value})
-	}
-	if len(all) > 0 {
-		m.write(func(ctx context.Context) error { return m.db.RecordNumbers(ctx, m.launch, attempt, all...) })
-	}
-}
-
-// ended records how the launch ended, and lets the writer finish.
-func (m *memory) ended(code int) {
-	m.mu.Lock()
-	reason := m.reason
-	m.mu.Unlock()
-	l := history.Launch{ID: m.launch, Ended: time.Now(), Code: &code, Reason: mask.String(reason)}
-	m.write(func(ctx context.Context) error { return m.db.RecordLaunch(ctx, l) })
-	close(m.writes)
 	select {
 	case <-m.done:
 	case <-time.After(memoryLimit):
 	}
-}
-
-// addTo adds to what a person is told what only the past knows: how long the
-// phase still takes, and that one was slower than usual.
-func (m *memory) addTo(r Report, at time.Time) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch r.Event {
-	case "progress":
-		done, _ := r.Fields["done"].(int64)
-		total, _ := r.Fields["total"].(int64)
-		e, ok := m.past.Estimate(m.phase, history.Progress{Done: done, Total: total}, at.Sub(m.since))
-		if ok && r.Text != "" && done < total {
-			return r.Text + ", " + e.String()
-		}
-	case "phase":
-		before, _ := r.Fields["before"].(string)
-		seconds, _ := r.Fields["seconds"].(float64)
-		p, err := phases.ParsePhase(before)
-		if err != nil {
-			return r.Text
-		}
-		if d, ok := m.past.Drift(p, time.Duration(seconds*float64(time.Second))); ok {
-			return r.Text + "; " + d.String()
-		}
-	}
-	return r.Text
 }

@@ -132,11 +132,11 @@ func (h *Hands) owner() patch.Owner {
 }
 
 // interpreter is the Python that will run the server.
-func (h *Hands) interpreter(ctx context.Context) (patch.Interpreter, error) {
-	if h.Python != "" {
-		return patch.Interpreter{Python: h.Python, Dir: h.Dir, Env: h.Env}, nil
+func (s Setup) interpreter(ctx context.Context) (patch.Interpreter, error) {
+	if s.Python != "" {
+		return patch.Interpreter{Python: s.Python, Dir: s.Dir, Env: s.Env}, nil
 	}
-	return patch.FindInterpreter(ctx, h.Argv, h.Dir, h.Env)
+	return patch.FindInterpreter(ctx, s.Argv, s.Dir, s.Env)
 }
 
 // revertPatches restores every file that the launch has changed.

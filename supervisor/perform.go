@@ -111,7 +111,7 @@ func (h *Hands) Perform(e Effect) {
 		h.report(e.Attempt, a)
 	case Preflight:
 		h.takeAttempt(e.Attempt)
-		h.do(e.Attempt, checkLimit, h.preflight)
+		h.do(e.Attempt, checkLimit, func(ctx context.Context) Body { return h.preflight(ctx, e.Attempt) })
 	case ApplyPatch:
 		h.do(e.Attempt, patchLimit, func(ctx context.Context) Body { return h.applyPatches(ctx, a.Without) })
 	case RevertPatch:
@@ -160,7 +160,7 @@ func (h *Hands) sendOrders() {
 // report tells a person and the records.
 func (h *Hands) report(attempt int, r Report) {
 	now := time.Now()
-	r.Text = h.launch.memory.addTo(r, now)
+	r = h.launch.memory.addTo(r, now)
 	if r.Text != "" {
 		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + mask.String(r.Text)})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -47,7 +48,7 @@ func Serve(conn *wire.Conn, s Setup, o Options) error {
 	case code := <-ended:
 		hands.close()
 		l.record.Reason = hands.front.reason()
-		l.close(code)
+		l.close(s, code)
 		return conn.Send(wire.Message{Type: wire.Finish, Code: code})
 	case err := <-gone:
 		// The shim is gone: nobody owns the server any more.
@@ -77,6 +78,7 @@ type launch struct {
 	ledger  *patch.Ledger
 	lock    *flock.Flock // on the name
 	memory  *memory
+	tell    func(text string) // to a person; until there are Hands
 	machine *Machine
 	journal *Journal
 	seen    map[int]int // observations of each attempt that the journal holds
@@ -125,6 +127,7 @@ func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) 
 // begin opens the journal of a launch in which nothing has happened yet.
 func (l *launch) begin(conn *wire.Conn, s Setup, o Options) (err error) {
 	l.remember(conn, s)
+	go s.tidy(tidyBeside, l.tell)
 	o.Learned = l.memory.limits()
 	l.first = l.memory.before(o.Window)
 	l.memory.begun(l.record)
@@ -137,12 +140,16 @@ func (l *launch) begin(conn *wire.Conn, s Setup, o Options) (err error) {
 
 // remember opens the history; that it cannot be kept is told once.
 func (l *launch) remember(conn *wire.Conn, s Setup) {
-	l.memory = openMemory(s, l.ID, func(err error) {
+	l.tell = func(text string) {
 		if !s.Quiet {
-			_ = conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
+			_ = conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + text})
 		}
-	})
+	}
+	l.memory = openMemory(s, l.ID, l.private(), l.tell)
 }
+
+// private is where rungs give the launch compile caches of its own.
+func (l *launch) private() string { return filepath.Join(l.Path, "private") }
 
 // heal ends and undoes first what a dead sglaunch left behind: the new launch
 // would meet its processes on the GPUs and its patches in the files.
@@ -192,6 +199,7 @@ func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) 
 	}
 	l.remember(conn, s)
 	l.seen, _ = fold(l.machine, entries)
+	l.memory.resume(entries)
 	if l.journal, err = AppendJournal(l.Journal()); err != nil {
 		return err
 	}
@@ -205,10 +213,11 @@ func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) 
 	return nil
 }
 
-// close writes down how the launch ended.
-func (l *launch) close(code int) {
+// close writes down how the launch ended and makes room for the next ones.
+func (l *launch) close(s Setup, code int) {
 	l.record.Ended, l.record.Code = time.Now(), code
 	_ = l.record.write(l.Record()) // the journal holds it too
 	_ = l.journal.Close(5 * time.Second)
-	l.memory.ended(code)
+	l.memory.finish(code)
+	s.tidy(tidyLast, l.tell)
 }

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"time"
 
+	"sglaunch/internal/history"
 	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
@@ -36,7 +37,8 @@ type Setup struct {
 	OnOutput func([]byte)
 
 	State   statedir.Dir
-	Sampler []string // argv of the NVML sampler; nil = do not look at GPUs
+	Keep    history.Keep // of what launches leave behind
+	Sampler []string     // argv of the NVML sampler; nil = do not look at GPUs
 
 	command sglangcmd.Command
 }

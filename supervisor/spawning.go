@@ -21,13 +21,14 @@ func (h *Hands) spawn(attempt int, a Spawn) {
 		Attempt: attempt,
 		Argv:    withFlags(h.Argv, a.Flags),
 		Dir:     h.Dir,
-		Env:     h.environment(a.Environ(h.launch.Path + "/private")),
+		Env:     h.environment(a.Environ(h.launch.private())),
 		Stdio:   h.Stdio, Stdin: h.Stdin,
 		Log:     folder.Log(),
 		Records: folder.Path + "/processes.jsonl",
 		Marker:  marker,
 		Drain:   wire.Duration(drainMargin),
 	}
+	h.launch.memory.spawning(attempt, h.Setup, a)
 	h.watch.start(attempt)
 	h.order(wire.Message{Type: wire.Spawn, Attempt: attempt, Spec: spec})
 }

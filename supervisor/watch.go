@@ -67,6 +67,9 @@ func (w *watcher) attempt(ctx context.Context, attempt int, server wire.Proc) {
 
 // seen follows the output as far as the watcher needs it.
 func (w *watcher) seen(attempt int, o phases.Observation, known bool) {
+	if !known {
+		w.h.launch.memory.seen(attempt, o, time.Now())
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o.Phase > phases.Starting {
@@ -125,7 +128,9 @@ func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) 
 			w.h.loop.Post(attempt, *gone)
 		}
 		if now := time.Now(); !now.Before(next) {
-			w.h.loop.Post(attempt, w.activity(ctx, sampler))
+			a := w.activity(ctx, sampler)
+			w.h.launch.memory.compiling(attempt, a.Compilers)
+			w.h.loop.Post(attempt, a)
 			next = now.Add(w.pace())
 		}
 		select {

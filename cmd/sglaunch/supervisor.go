@@ -14,6 +14,7 @@ import (
 
 	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
+	"sglaunch/internal/history"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/phases"
@@ -128,7 +129,8 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options
 		Stdio: c.Server.Stdio, Stdin: c.Server.Stdin, Python: c.Server.Python,
 		URL: c.Ready.URL, Quiet: quiet, Patches: c.Patches, Rules: rules,
 		Devices: c.GPU.Devices.UUIDs, Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
-		XidReport: c.GPU.Xid == "report", State: state, Sampler: []string{self, samplerCommand},
+		XidReport: c.GPU.Xid == "report", State: state,
+		Keep: history.Keep{Launches: c.Log.Keep.Launches, Evidence: int64(c.Log.Keep.Evidence)}, Sampler: []string{self, samplerCommand},
 	}
 	options, err := optionsOf(c)
 	return setup, options, err

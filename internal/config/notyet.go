@@ -16,7 +16,6 @@ var notYet = []struct {
 	{Key: "ready.check"},
 	{Key: "stop.settle"},
 	{Key: "log.rotate"},
-	{Key: "log.keep"},
 	{Key: "log.passthrough"},
 	{Key: "listen"},
 	{Key: "hooks"},

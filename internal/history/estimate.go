@@ -122,6 +122,16 @@ func (e Estimate) String() string {
 	}
 }
 
+// UntilReady says an estimate that Ready gave: "ready in about 9 min, a start
+// usually takes 14 to 17 min here".
+func (e Estimate) UntilReady() string {
+	usual := fmt.Sprintf("a start usually takes %s here", between(e.Usual.Low, e.Usual.High))
+	if e.Overdue {
+		return "ready later than usual, " + usual
+	}
+	return fmt.Sprintf("ready in about %s, %s", about(e.Left), usual)
+}
+
 // between writes a range with one unit: "14 to 17 min".
 func between(low, high time.Duration) string {
 	l, h := about(low), about(high)

@@ -10,6 +10,10 @@ import (
 // however it ended.
 const healthy = 10 * time.Minute
 
+// refused is the outcome of an attempt that never spawned a server, and so has
+// used up nothing.
+const refused = "refused"
+
 // Good is a start that worked.
 type Good struct {
 	Launch  string
@@ -87,7 +91,7 @@ func earlier(newestFirst []Launch, asked Key, since time.Time) (e Earlier) {
 			if a.wasHealthy() {
 				return e
 			}
-			if a.Began.IsZero() || a.Began.Before(since) {
+			if a.Began.IsZero() || a.Began.Before(since) || a.Outcome == refused {
 				continue
 			}
 			e.Spawns = append([]time.Time{a.Began}, e.Spawns...)

@@ -56,6 +56,13 @@ func (db *DB) Past(ctx context.Context, key Key) (Past, error) {
 	})
 }
 
+// At is the same past as seen from another key of the same server: one with
+// other patches, caches or version.
+func (p Past) At(key Key) Past {
+	p.key = key
+	return p
+}
+
 func (p *Past) add(a Attempt, spans []Span) {
 	s := start{key: a.Key, ready: !a.Ready.IsZero(), spans: map[phases.Phase]Span{}}
 	for _, span := range spans {

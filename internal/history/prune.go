@@ -73,6 +73,9 @@ func hasEnded(l statedir.Launch) bool {
 // the next Prune still knows to have ended.
 func removeLaunch(l statedir.Launch) error {
 	entries, err := os.ReadDir(l.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another launch was faster
+	}
 	if err != nil {
 		return fmt.Errorf("cannot remove launch %q: %w", l.ID, plain(err))
 	}
@@ -158,6 +161,9 @@ func (e *evidence) measure() {
 // empty keeps the folder, which says that there was evidence.
 func empty(path string) error {
 	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another launch was faster
+	}
 	if err != nil {
 		return fmt.Errorf("cannot remove evidence in %q: %w", path, plain(err))
 	}
@@ -173,8 +179,9 @@ func empty(path string) error {
 // they teach outlives their folders.
 const Remembered = 1000
 
-// Forget keeps the newest launches in the database, usually Remembered. A launch without an end is
-// kept twice as long: it runs, or its sglaunch was killed.
+// Forget keeps the newest launches in the database, usually Remembered. A
+// launch without an end is kept twice as long: it runs, or its sglaunch was
+// killed.
 func (db *DB) Forget(ctx context.Context, keep int) error {
 	return db.write(ctx, "forget old launches", func(ctx context.Context, c *sql.Conn) error {
 		_, err := c.ExecContext(ctx, `DELETE FROM launches WHERE
