@@ -217,8 +217,12 @@ func (t *Tracker) activity(r *Rule, msg []byte) {
 // advance moves one rank on and says so; it tells whether it moved.
 func (t *Tracker) advance(rank *rankState, to Phase, r *Rule) bool {
 	n := t.line.node
+	before := n.ranks.phase()
 	if !n.ranks.advance(rank, to) {
 		return false
+	}
+	if rank != n.ranks.main && n.ranks.phase() > before {
+		n.outlived(n.ranks.main) // what nobody in particular printed has stopped nobody
 	}
 	t.moved(n)
 	t.phaseNews(rank, r)
@@ -265,10 +269,11 @@ func (t *Tracker) emit(o Observation) {
 
 // numbers picks up the groups n_NAME of a match.
 func (t *Tracker) numbers(r *Rule, msg []byte, groups []int) {
-	if r.re == nil || groups == nil {
+	re, _ := r.pattern()
+	if re == nil || groups == nil {
 		return
 	}
-	for i, name := range r.re.SubexpNames() {
+	for i, name := range re.SubexpNames() {
 		if len(name) < 3 || name[:2] != "n_" || groups[2*i] < 0 {
 			continue
 		}

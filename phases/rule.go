@@ -91,25 +91,40 @@ type Rule struct {
 
 	File string `toml:"-" json:"file,omitempty"` // where the rule was read
 
-	once  sync.Once
-	re    *regexp.Regexp
-	reErr error
+	compiled *pattern
 }
 
-// pattern compiles Re on first use: most launches need few of the patterns.
-func (r *Rule) pattern() *regexp.Regexp {
-	r.once.Do(func() {
+// A pattern is a rule's expression, compiled on first use: most launches need
+// few of them.
+type pattern struct {
+	once sync.Once
+	re   *regexp.Regexp
+	err  error
+}
+
+// prepare makes a rule ready to be shared by trackers.
+func (r *Rule) prepare() {
+	if r.compiled == nil {
+		r.compiled = new(pattern)
+	}
+}
+
+// pattern is the compiled Re, nil where there is none.
+func (r *Rule) pattern() (*regexp.Regexp, error) {
+	r.prepare()
+	c := r.compiled
+	c.once.Do(func() {
 		if r.Re != "" {
-			r.re, r.reErr = regexp.Compile(r.Re)
+			c.re, c.err = regexp.Compile(r.Re)
 		}
 	})
-	return r.re
+	return c.re, c.err
 }
 
 // Match tells whether the rule fits a message, and where its groups lie.
 func (r *Rule) match(msg []byte) (groups []int, ok bool) {
-	re := r.pattern()
-	if r.reErr != nil {
+	re, err := r.pattern()
+	if err != nil {
 		return nil, false
 	}
 	if re == nil {
@@ -121,10 +136,11 @@ func (r *Rule) match(msg []byte) (groups []int, ok bool) {
 
 // group returns a named group of a match, or nil.
 func (r *Rule) group(msg []byte, groups []int, name string) []byte {
-	if r.re == nil || groups == nil {
+	re, _ := r.pattern()
+	if re == nil || groups == nil {
 		return nil
 	}
-	i := r.re.SubexpIndex(name)
+	i := re.SubexpIndex(name)
 	if i < 0 || groups[2*i] < 0 {
 		return nil
 	}
@@ -159,8 +175,8 @@ func (r *Rule) validate() error {
 	if strings.ContainsAny(r.Lit, "\r\n\x00") {
 		return bad("the literal %q holds a line end", r.Lit)
 	}
-	if r.pattern(); r.reErr != nil {
-		return bad("%v", r.reErr)
+	if _, err := r.pattern(); err != nil {
+		return bad("%v", err)
 	}
 	return r.validateMeaning(bad)
 }

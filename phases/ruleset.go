@@ -75,7 +75,9 @@ func LoadRules(path string) (*RuleSet, error) {
 func NewRuleSet(rules []Rule) (*RuleSet, error) {
 	list := make([]*Rule, len(rules))
 	for i := range rules {
-		list[i] = rules[i].clone()
+		own := rules[i]
+		own.compiled = nil
+		list[i] = &own
 		if err := list[i].validate(); err != nil {
 			return nil, err
 		}
@@ -117,20 +119,13 @@ func (s *RuleSet) Rule(id string) (*Rule, bool) {
 	return r, ok
 }
 
-func (r *Rule) clone() *Rule {
-	return &Rule{
-		ID: r.ID, Kind: r.Kind, Phase: r.Phase, Lit: r.Lit, Re: r.Re, Since: r.Since, Until: r.Until, Source: r.Source, From: r.From,
-		Unit: r.Unit, Activity: r.Activity, Severity: r.Severity, Certain: r.Certain, Cause: r.Cause, ByPhase: r.ByPhase,
-		DependsOn: r.DependsOn, Times: r.Times, Expected: r.Expected, Handled: r.Handled, Why: r.Why, Hits: r.Hits, Misses: r.Misses, File: r.File,
-	}
-}
-
 // newRuleSet indexes valid rules and builds their matcher.
 func newRuleSet(rules []*Rule) (*RuleSet, error) {
 	set := &RuleSet{rules: rules, byID: make(map[string]*Rule, len(rules))}
 	var long, short []string
 	var longNumbers, shortNumbers []int
 	for i, r := range rules {
+		r.prepare()
 		if other := set.byID[r.ID]; other != nil {
 			return nil, fmt.Errorf("cannot use rule %q twice: it stands in %q and in %q", r.ID, other.File, r.File)
 		}
