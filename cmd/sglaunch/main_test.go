@@ -64,6 +64,7 @@ func TestScripts(t *testing.T) {
 			"freeport": freePortCommand,
 			"alive":    aliveCommand,
 			"signal":   signalCommand,
+			"exitcode": exitCodeCommand,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -86,4 +88,25 @@ func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	signals := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}
 	ts.Check(syscall.Kill(pid, signals[args[0]]))
+}
+
+// exitCodeCommand is `exitcode N COMMAND ...`: the command ends with N. Exit
+// codes are an interface; exec tells zero from the rest only.
+func exitCodeCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N COMMAND ...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/history"
+	"sglaunch/internal/mask"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/phases"
@@ -50,7 +51,7 @@ func newSupervisorCommand() *cobra.Command {
 			setup.OnOutput = onOutput
 			err = supervisor.Serve(conn, setup, options)
 			if errors.Is(err, supervisor.ErrAlreadyRunning) {
-				return refuse(conn, exitRunning, err)
+				return endLaunch(conn, exitRunning, err)
 			}
 			return err
 		},
@@ -80,6 +81,11 @@ func refuse(conn *wire.Conn, code int, err error) error {
 	if _, _, receiveErr := conn.Receive(); receiveErr != nil {
 		return receiveErr
 	}
+	return endLaunch(conn, code, err)
+}
+
+// endLaunch tells a person why there is no launch, and the shim the exit code.
+func endLaunch(conn *wire.Conn, code int, err error) error {
 	if sendErr := conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()}); sendErr != nil {
 		return sendErr
 	}
@@ -170,7 +176,7 @@ func optionsOf(c config.Config) (supervisor.Options, error) {
 	o.Stop = supervisor.Stop{
 		Signal: signalNumber(c.Stop.Signal), Drain: c.Stop.Drain, Grace: c.Stop.Grace, Release: c.Stop.Release,
 	}
-	o.Argv = c.Server.Command
+	o.Argv = mask.Argv(c.Server.Command) // the journal keeps it; no rung scales a secret
 	var err error
 	o.Rungs, err = rungsOf(c)
 	return o, err
