@@ -202,7 +202,7 @@ func TestWithoutRoot(t *testing.T) {
 // openDir is a folder that every user reaches.
 func openDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "patch-test-")
+	dir, err := os.MkdirTemp("", "patch-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // python needs no more than Python.
 type Interpreter struct {
 	Python string   `json:"python"`          // absolute path, links not followed: a venv is known by its link
-	Dir    string   `json:"dir"`             // working directory
+	Dir    string   `json:"dir"`             // working directory; "" = this process's own
 	Env    []string `json:"-"`               // NAME=value; nil = this process's own
 	Flags  []string `json:"flags,omitempty"` // of the interpreter: "-I", "-X", "pycache_prefix=..."
 	Path0  string   `json:"path0,omitempty"` // first entry of sys.path: "" = Dir, as with -m; "-" = none

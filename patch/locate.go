@@ -72,7 +72,11 @@ func (q *question) add(list *[]string, name string) {
 func (in Interpreter) locate(ctx context.Context, q question) (*whereabouts, error) {
 	switch in.Path0 {
 	case "":
-		q.Path0 = in.Dir
+		dir, err := filepath.Abs(in.Dir) // as -m has it; no Dir is ours
+		if err != nil {
+			return nil, err
+		}
+		q.Path0 = dir
 	case "-":
 	default:
 		q.Path0 = in.Path0

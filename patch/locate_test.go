@@ -149,6 +149,25 @@ func TestTwoPatchesOfOneFile(t *testing.T) {
 	}
 }
 
+// A caller that knows no more than the python gets what "python -m" would find
+// from its own folder.
+func TestInterpreterAlone(t *testing.T) {
+	t.Parallel()
+	v := tinyVenv(t)
+	p, err := MakePlan(t.Context(), nil, Interpreter{Python: v.python()}, []Patch{switchOn()})
+	v.must(err)
+	if got := p.Targets[0]; got.State != Pristine {
+		t.Errorf("target is %+v", got)
+	}
+	w, err := Interpreter{Python: v.python()}.locate(t.Context(), question{Packages: []string{"python"}})
+	v.must(err)
+	here, err := os.Getwd()
+	v.must(err)
+	if got := w.Packages["python"].Locations; len(got) != 1 || got[0] != here+"/python" {
+		t.Errorf("the folder beside this test is found at %q", got)
+	}
+}
+
 // Interpreters that are none, hang or talk too much are errors with a cause.
 func TestBadInterpreters(t *testing.T) {
 	t.Parallel()

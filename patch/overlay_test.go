@@ -31,13 +31,18 @@ if __name__ == "__main__":
 func TestOverlayReachesEveryChildAndTouchesNothing(t *testing.T) {
 	t.Parallel()
 	v := tinyVenv(t)
-	v.write(v.path("sitecustomize.py"), "import sys\nsys.chained = True\n")
-	v.run("import tiny.core.switch, sitecustomize")
+	hidden := t.TempDir() // a PYTHONPATH of the person's own, with a sitecustomize on it
+	v.write(hidden+"/sitecustomize.py", "import sys\nsys.chained = True\n")
+	v.run("import tiny.core.switch")
 	script := v.t.TempDir() + "/main.py"
 	v.write(script, spawned)
 	before := snapshot(t, v.root)
 	l := ledger(t)
-	a := apply(t, l, plan(t, l, v, overlayOn()), "night")
+	in := v.interpreter()
+	in.Env = append(in.Env, "PYTHONPATH="+hidden)
+	p, err := MakePlan(t.Context(), l, in, []Patch{overlayOn()})
+	v.must(err)
+	a := apply(t, l, p, "night")
 	if len(a.Env) != 1 || len(a.Files) != 1 {
 		t.Fatalf("applied %+v", a)
 	}
