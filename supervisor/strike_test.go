@@ -124,7 +124,7 @@ func (w *world) kill(attempt int) {
 // disturb draws what a night of chaos brings.
 func (w *world) disturb() {
 	for range w.r.IntN(12) {
-		what := []disaster{"supervisor", "supervisor", "snapshot", "forward", "back", "sleep", "nvml", "noise", "stop"}[w.r.IntN(9)]
+		what := []disaster{"supervisor", "supervisor", "snapshot", "forward", "back", "sleep", "nvml", "noise", "stop", "restart"}[w.r.IntN(10)]
 		if what == "stop" && w.r.IntN(3) != 0 {
 			continue
 		}
@@ -158,6 +158,8 @@ func (w *world) disaster(d disaster) string {
 	case "noise":
 		return w.tell(w.m.Attempt(), Seen{phases.Observation{Kind: phases.KindFault, Rule: "oom", Text: "Decode out of memory happened",
 			Phase: w.m.Phase(), RankPhase: w.m.Phase()}})
+	case "restart":
+		return w.tell(0, RestartAsked{By: "a person"})
 	case "stop":
 		return w.tell(0, StopAsked{By: "SIGTERM"})
 	}
