@@ -62,15 +62,15 @@ func (s *session) apply(p *Plan, owner Owner, applied *Applied) error {
 	if err := s.lockPlaces(p); err != nil {
 		return err
 	}
-	entries, paths, err := s.prepare(p, applied)
+	entries, paths, err := s.prepare(p, owner, applied)
 	if err != nil {
 		return err
 	}
-	overlay, err := s.prepareOverlay(p, owner, applied)
+	overlay, copied, err := s.prepareOverlay(p, owner, applied)
 	if err != nil {
 		return err
 	}
-	if err := s.journal.add(record{Kind: recApply, Time: s.now(), Owner: &owner, Entries: entries, Paths: s.merged(owner, paths), Overlay: overlay}); err != nil {
+	if err := s.journal.add(record{Kind: recApply, Time: s.now(), Owner: &owner, Entries: entries, Paths: s.merged(owner, paths), Overlay: overlay, Copied: copied}); err != nil {
 		return err
 	}
 	err = s.write(p, entries)
@@ -142,7 +142,7 @@ func isFile(path string) bool {
 
 // prepare checks every precondition and puts the originals aside. Nothing
 // outside the ledger changes.
-func (s *session) prepare(p *Plan, applied *Applied) (entries []*entry, paths []string, err error) {
+func (s *session) prepare(p *Plan, owner Owner, applied *Applied) (entries []*entry, paths []string, err error) {
 	for _, c := range p.files {
 		if c.method != MethodFile {
 			continue
@@ -150,7 +150,7 @@ func (s *session) prepare(p *Plan, applied *Applied) (entries []*entry, paths []
 		path := c.place.path
 		paths = append(paths, path)
 		applied.Files = append(applied.Files, path)
-		shared, err := s.claim(c)
+		shared, err := s.claim(c, owner)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -169,13 +169,16 @@ func (s *session) prepare(p *Plan, applied *Applied) (entries []*entry, paths []
 
 // claim compares a file with the plan. shared means that it holds just what the
 // plan wants, put there for another launch.
-func (s *session) claim(c *content) (shared bool, err error) {
+func (s *session) claim(c *content, owner Owner) (shared bool, err error) {
 	path := c.place.path
 	now, err := readFile(path)
 	if err != nil {
 		return false, fmt.Errorf("cannot apply to %s: %w: %w", path, ErrChanged, err)
 	}
 	held := s.book.entry(path)
+	if other := s.book.copier(path, owner.Launch); other != "" && now.sum != Hash(c.working) {
+		return false, fmt.Errorf("cannot apply to %s: %w: %s imports a copy of it; method = %q goes with that", path, ErrLeased, other, MethodOverlay)
+	}
 	switch {
 	case held != nil && now.sum == held.After && held.After == Hash(c.working):
 		return true, nil

@@ -25,6 +25,7 @@ type record struct {
 	Entries []*entry  `json:"entries,omitempty"` // apply: files about to change
 	Paths   []string  `json:"paths,omitempty"`   // apply: all files of the launch, shared ones included
 	Overlay string    `json:"overlay,omitempty"` // apply: folder of imported copies
+	Copied  []string  `json:"copied,omitempty"`  // apply: files of which the overlay has copies
 	Launch  string    `json:"launch,omitempty"`  // applied, released
 	Path    string    `json:"path,omitempty"`    // restored, drifted, kept
 	Found   string    `json:"found,omitempty"`   // drifted: hash of what is there, "" = nothing
@@ -72,6 +73,7 @@ type lease struct {
 	Owner   Owner     `json:"owner"`
 	Paths   []string  `json:"paths"`
 	Overlay string    `json:"overlay,omitempty"`
+	Copied  []string  `json:"copied,omitempty"`
 	Since   time.Time `json:"since"`
 	Done    bool      `json:"done"` // applied and verified
 }
@@ -118,6 +120,17 @@ func (b *book) holders(path string) []string {
 	return launches
 }
 
+// copier names another launch that imports a copy of a file, "" where there is
+// none. Its copy is good for the content that the file has now.
+func (b *book) copier(path, launch string) string {
+	for _, name := range b.launches() {
+		if name != launch && slices.Contains(b.Leases[name].Copied, path) {
+			return name
+		}
+	}
+	return ""
+}
+
 func (e *entry) holders(b *book) string {
 	if launches := b.holders(e.Path); len(launches) > 0 {
 		return strings.Join(launches, " and ")
@@ -133,7 +146,7 @@ func (b *book) add(r record) {
 			b.Used[e.Path] = max(b.Used[e.Path], e.Written/int64(time.Second))
 			delete(b.Drifts, e.Path)
 		}
-		b.Leases[r.Owner.Launch] = &lease{Owner: *r.Owner, Paths: r.Paths, Overlay: r.Overlay, Since: r.Time}
+		b.Leases[r.Owner.Launch] = &lease{Owner: *r.Owner, Paths: r.Paths, Overlay: r.Overlay, Copied: r.Copied, Since: r.Time}
 	case recApplied:
 		if l := b.Leases[r.Launch]; l != nil {
 			l.Done = true

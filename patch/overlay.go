@@ -39,8 +39,8 @@ func (pl *planner) overlayObstacle(l look) (why, hint string) {
 }
 
 // prepareOverlay makes the folder of a launch, complete and durable, before any
-// record speaks of it. Its name is empty where the plan has no overlay.
-func (s *session) prepareOverlay(p *Plan, owner Owner, applied *Applied) (string, error) {
+// record speaks of it. The name is empty where the plan has no overlay.
+func (s *session) prepareOverlay(p *Plan, owner Owner, applied *Applied) (name string, copied []string, err error) {
 	modules := map[string]overlaid{}
 	copies := map[string][]byte{}
 	for i, c := range p.files {
@@ -49,29 +49,30 @@ func (s *session) prepareOverlay(p *Plan, owner Owner, applied *Applied) (string
 		}
 		now, err := readFile(c.place.path)
 		if err != nil || now.sum != c.disk.sum {
-			return "", fmt.Errorf("cannot make an overlay of %s: %w", c.place.path, ErrChanged)
+			return "", nil, fmt.Errorf("cannot make an overlay of %s: %w", c.place.path, ErrChanged)
 		}
-		name := fmt.Sprintf("%d-%s", i, filepath.Base(c.place.path))
-		copies[name] = c.working
+		file := fmt.Sprintf("%d-%s", i, filepath.Base(c.place.path))
+		copies[file] = c.working
+		copied = append(copied, c.place.path)
 		good := []string{c.disk.sum, Hash(c.base)}
 		slices.Sort(good)
-		modules[c.module] = overlaid{c.place.path, name, slices.Compact(good)}
+		modules[c.module] = overlaid{c.place.path, file, slices.Compact(good)}
 		applied.Files = append(applied.Files, c.place.path)
 	}
 	if len(modules) == 0 {
-		return "", nil
+		return "", nil, nil
 	}
 	table, err := json.MarshalIndent(modules, "", "  ")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	copies["overlay.json"], copies["sitecustomize.py"] = table, []byte(overlayScript)
-	name := Hash(fmt.Append(nil, owner, s.now().UnixNano()))[:16]
+	name = Hash(fmt.Append(nil, owner, s.now().UnixNano()))[:16]
 	if err := s.fillOverlay(s.path(overlaysName, name), copies); err != nil {
-		return "", fmt.Errorf("cannot make the overlay: %w", err)
+		return "", nil, fmt.Errorf("cannot make the overlay: %w", err)
 	}
 	applied.Env = p.Interpreter.overlayEnv(s.path(overlaysName, name))
-	return name, nil
+	return name, copied, nil
 }
 
 func (s *session) fillOverlay(dir string, files map[string][]byte) error {

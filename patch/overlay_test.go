@@ -72,6 +72,29 @@ func TestOverlaysOfTwoLaunches(t *testing.T) {
 	}
 }
 
+// In place under an overlay: ranks that the first launch starts late would find
+// a file for which their copy is not good.
+func TestInPlaceUnderAnOverlay(t *testing.T) {
+	t.Parallel()
+	v := tinyVenv(t)
+	l := ledger(t)
+	apply(t, l, plan(t, l, v, overlayOn()), "a")
+	owner := someOwner
+	owner.Launch = "b"
+	_, err := l.Apply(t.Context(), plan(t, l, v, switchOn()), owner)
+	wantErr(t, err, ErrLeased)
+	revert(t, l, "a")
+	apply(t, l, plan(t, l, v, switchOn()), "b")
+	// The other way round goes: the copy is good for the file with and without.
+	c := apply(t, l, plan(t, l, v, overlayOn()), "c")
+	for range 2 {
+		if got := v.run(askSwitch, append(c.Env, "PYTHONDONTWRITEBYTECODE=1")...); got != "True" {
+			t.Errorf("the launch says %s", got)
+		}
+		revert(t, l, "b")
+	}
+}
+
 func TestOverlayOfAChangedPackage(t *testing.T) {
 	t.Parallel()
 	v := tinyVenv(t)
