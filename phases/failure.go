@@ -58,7 +58,8 @@ type failure struct {
 	ours    bool   // a frame lies in sglang
 	logged  bool   // a log message in one line: whoever wrote it went on
 	frames  bool   // traceback frames were seen
-	message bool   // the last exception line has come; what follows is its text
+	files   []string
+	message bool // the last exception line has come; what follows is its text
 }
 
 // offer lets a fault speak for the failure where it states the cause better.

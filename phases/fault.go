@@ -19,6 +19,7 @@ func (t *Tracker) traceback(msg []byte, open *failure, inFrames bool) (done bool
 		if open != nil {
 			open.frames, open.message = true, false
 			open.ours = open.ours || bytes.Contains(msg, []byte("sglang/"))
+			open.keepFile(msg)
 			t.frameHint(msg, open)
 		}
 		return true

@@ -50,7 +50,7 @@ func (h *Hands) preflightInput(ctx context.Context) preflight.Input {
 	}
 	picked := h.pick(sample)
 	h.mu.Lock()
-	h.baseline, h.newest = picked, sample
+	h.baseline, h.peak = picked, gpu.NewWatermark(picked)
 	h.mu.Unlock()
 	in.GPUs = &sample
 	return in

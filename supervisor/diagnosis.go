@@ -25,6 +25,7 @@ func diagnose(t *phases.Tracker) Diagnosis {
 	if r.Root != nil {
 		d.Rank, d.Line, d.Text = r.Root.Rank, r.Root.Line, r.Root.Text
 	}
+	d.Frames = t.Frames()
 	return d
 }
 

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 
+	"sglaunch/internal/gpu"
 	"sglaunch/internal/mask"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
@@ -31,6 +33,7 @@ func (h *Hands) gather(ctx context.Context, attempt int, reason string) Body {
 		put("last-lines.txt", h.lastLines()),
 		put("processes.txt", h.processTable(ctx)),
 		put("gpus.json", h.gpuTable(ctx)),
+		put("kernel.txt", h.kernelXids(ctx)),
 		put("explain.json", h.explanation()),
 	)
 	if err != nil {
@@ -71,6 +74,25 @@ func (h *Hands) gpuTable(ctx context.Context) string {
 		return err.Error()
 	}
 	return string(data) + "\n"
+}
+
+// kernelXids are the GPU errors in the kernel log since the attempt began.
+func (h *Hands) kernelXids(ctx context.Context) string {
+	h.mu.Lock()
+	since, gpus := h.since, h.baseline
+	h.mu.Unlock()
+	xids, err := gpu.KernelXids(ctx, since, gpus)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	var b strings.Builder
+	for _, x := range xids {
+		fmt.Fprintf(&b, "%s %s\n", x.At.Format(time.RFC3339), x)
+	}
+	if b.Len() == 0 {
+		return "no Xid since the attempt began\n"
+	}
+	return b.String()
 }
 
 func (h *Hands) explanation() string {

@@ -34,9 +34,10 @@ type Hands struct {
 
 	mu       sync.Mutex // guards what follows, which effects of one attempt share
 	attempt  int
-	baseline []gpu.GPU // of our devices, before the attempt
-	newest   gpu.Sample
-	ours     map[int]bool // pids that ever belonged to the attempt
+	since    time.Time      // of the attempt's beginning
+	baseline []gpu.GPU      // of our devices, before the attempt
+	peak     *gpu.Watermark // what the attempt has held
+	ours     map[int]bool   // pids that ever belonged to the attempt
 	ends     context.CancelFunc
 }
 
@@ -223,7 +224,7 @@ func (h *Hands) takeAttempt(attempt int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.attempt != attempt {
-		h.attempt, h.ours = attempt, map[int]bool{}
+		h.attempt, h.since, h.ours = attempt, time.Now(), map[int]bool{}
 	}
 }
 

@@ -100,7 +100,7 @@ func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.
 		return 0, nil
 	}
 	for _, a := range attempts {
-		m := membership(l, a)
+		m := membership(l, a, false)
 		members, err := proc.Members(m)
 		if err != nil || len(members) == 0 {
 			continue
@@ -114,25 +114,22 @@ func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.
 	return killed, left
 }
 
-// endAttemptOf ends what is left of one attempt.
+// endAttemptOf ends what is left of one attempt whose shim has just died.
 func endAttemptOf(ctx context.Context, l statedir.Launch, attempt int) []proc.Proc {
 	ctx, cancel := context.WithTimeout(ctx, killLimit)
 	defer cancel()
-	_, left := proc.KillAll(ctx, membership(l, l.Attempt(attempt)))
+	_, left := proc.KillAll(ctx, membership(l, l.Attempt(attempt), true))
 	return left
 }
 
 // membership says who belongs to an attempt whose shim is gone: whoever was
 // recorded, what descends from them or shares their sessions, and whoever
-// carries the attempt's marker.
-func membership(l statedir.Launch, a statedir.Attempt) proc.Membership {
-	m := proc.Membership{Marker: fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", l.ID, a.N)}
+// carries the attempt's marker. fresh: the shim died just now.
+func membership(l statedir.Launch, a statedir.Attempt, fresh bool) proc.Membership {
+	marker := fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", l.ID, a.N)
 	records, err := proc.ReadRecords(filepath.Join(a.Path, "processes.jsonl"))
 	if err != nil {
-		return m // the marker is what is left
+		records = nil // the marker is what is left
 	}
-	for _, r := range records {
-		m.Recorded = append(m.Recorded, r.ID())
-	}
-	return m
+	return proc.MembershipOf(records, marker, fresh)
 }

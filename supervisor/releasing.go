@@ -45,15 +45,20 @@ func (h *Hands) held(ctx context.Context) (holder string, foreign bool) {
 	return "", false
 }
 
-// freeShare of what was free before an attempt is enough for the next: the
-// driver and other tenants move a little.
-const freeShare = 0.9
+// watermark takes note of what the attempt holds: the next needs as much.
+func (h *Hands) watermark(s gpu.Sample) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.peak != nil {
+		h.peak.Add(s)
+	}
+}
 
 func (h *Hands) gpuHeld(ctx context.Context) (string, bool) {
 	h.mu.Lock()
-	before := h.baseline
+	before, peak := h.baseline, h.peak
 	h.mu.Unlock()
-	if len(before) == 0 {
+	if len(before) == 0 || peak == nil {
 		return "", false
 	}
 	ctx, cancel := context.WithTimeout(ctx, snapshotLimit)
@@ -63,15 +68,14 @@ func (h *Hands) gpuHeld(ctx context.Context) (string, bool) {
 		return "", false // no driver to ask, or one that hangs: unknown stays unknown
 	}
 	var after []gpu.GPU
-	var need []gpu.Need
 	for _, g := range before {
 		if now, ok := sample.Find(g.UUID); ok {
 			after = append(after, now)
 		}
-		if g.MemoryKnown() {
-			need = append(need, gpu.Need{UUID: g.UUID, Free: uint64(float64(g.Free) * freeShare)})
-		}
 	}
+	h.mu.Lock()
+	need := peak.Needs()
+	h.mu.Unlock()
 	r := gpu.Released(before, after, h.isOurs, need)
 	if r.Done || r.Unknown {
 		return "", false

@@ -238,6 +238,7 @@ func (w *watcher) gpuNews(e gpu.Event) {
 		w.mu.Lock()
 		w.sample = n
 		w.mu.Unlock()
+		w.h.watermark(n)
 		w.h.record(n)
 	case gpu.SourceAbsent:
 		post(0, SourceLost{Source: "NVML", Reason: n.Reason})
@@ -256,15 +257,14 @@ const probePause = 2 * time.Second
 // probe asks HTTP until the server is ready. Its word counts only where the
 // output has none: milestones hidden by --log-level, or a changed format.
 func (w *watcher) probe(ctx context.Context, attempt int) {
-	url := w.h.URL
-	if url == "" {
-		target, ok := probe.Target(w.h.Argv, w.h.Env)
-		if !ok {
-			return
-		}
-		url = target
+	options, ok := probe.OptionsFor(w.h.Argv, w.h.Env, w.h.Dir)
+	if w.h.URL != "" {
+		options.URL, ok = w.h.URL, true
 	}
-	prober := probe.New(probe.Options{URL: url, APIKey: w.h.command.Server().APIKey, Follower: w.h.command.Server().NodeRank > 0})
+	if !ok {
+		return
+	}
+	prober := probe.New(options)
 	for {
 		answer := prober.Probe(ctx)
 		w.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -36,6 +37,10 @@ func newSupervisorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: supervisorCommand, Hidden: true, Args: argsAfterDash,
 		RunE: func(c *cobra.Command, args []string) error {
+			// Standard error breaks when the shim dies, which is when there is
+			// most to do. A handler, unlike ignoring, is not passed on to
+			// the processes that are started from here.
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 			conn, err := shimConn()
 			if err != nil {
 				return err
