@@ -30,8 +30,21 @@ type Rung struct {
 	// Min and Max bound a scaled value; 0 = no bound.
 	Min float64 `json:"min,omitempty"`
 	Max float64 `json:"max,omitempty"`
-	// Times it may be taken one after another; 0 = once.
+	// Times it may be taken one after another; 0 = once, or three times where
+	// it scales a value.
 	Times int `json:"times,omitempty"`
+}
+
+func (r Rung) times() int {
+	if r.Times > 0 {
+		return r.Times
+	}
+	for _, form := range r.Set {
+		if scale, _, err := parseForm(form); err == nil && scale > 0 {
+			return 3
+		}
+	}
+	return 1
 }
 
 func (r Rung) validate() error {
@@ -76,7 +89,7 @@ func (m *Machine) rung(c phases.Cause) (Decision, bool) {
 		return Decision{}, false
 	}
 	for i, r := range m.ladder() {
-		if !m.fits(r) || m.taken(i) >= max(r.Times, 1) {
+		if !m.fits(r) || m.taken(i) >= r.times() {
 			continue
 		}
 		if s, ok := m.prepare(r); ok {

@@ -238,7 +238,7 @@ var walkEvents = func() []Body {
 	}
 }()
 
-// TestWalk goes every way of up to four events (seven with SGLAUNCH_LONG=1) from every state.
+// TestWalk goes every way of up to four events (six with SGLAUNCH_LONG=1) from every state.
 func TestWalk(t *testing.T) {
 	for _, act := range []string{"start", "all", "observe"} {
 		for _, state := range allStates {
@@ -249,7 +249,7 @@ func TestWalk(t *testing.T) {
 				a.opt.Rungs = []Rung{{Name: "r", Causes: []string{"oom_graph_capture"}, Set: map[string]string{"--bs": "1"}}}
 				depth := 4
 				if long {
-					depth = 7
+					depth = 6
 				}
 				situations, steps := walk(t, a, depth)
 				t.Logf("%d situations, %d steps", situations, steps)
