@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sglaunch/internal/history"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
@@ -43,6 +44,7 @@ func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 		return healed[id]
 	}
 	stuck := map[string]bool{} // launches with living processes: their files stay
+	var dead []LaunchRecord
 	for _, l := range launches {
 		record, err := ReadLaunchRecord(l.Record())
 		if err != nil || !record.Ended.IsZero() || record.alive() {
@@ -57,13 +59,38 @@ func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 			stuck[l.ID] = len(left) > 0
 		}
 		if !stuck[l.ID] {
-			record.Ended, record.Code = time.Now(), codeHeld
+			record.Ended, record.Code, record.Reason = time.Now(), codeHeld, killedWhy
 			if err := record.write(l.Record()); err != nil {
 				note(l.ID).Err = err.Error()
 			}
+			dead = append(dead, record)
 		}
 	}
+	bury(ctx, dir, dead)
 	return collect(ctx, dir, stuck, note, &order, healed)
+}
+
+const killedWhy = "sglaunch was killed"
+
+// bury tells the history how dead launches ended. It is a convenience: what
+// the history does not take is not worth a word.
+func bury(ctx context.Context, dir statedir.Dir, dead []LaunchRecord) {
+	if len(dead) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, memoryLimit)
+	defer cancel()
+	db, err := history.Open(ctx, dir.History())
+	if err != nil {
+		return
+	}
+	defer db.Close() // each record was taken or not
+	for _, r := range dead {
+		l := history.Launch{ID: r.ID, Name: r.Name, Ended: r.Ended, Code: &r.Code, Reason: r.Reason}
+		if db.RecordLaunch(ctx, l) != nil {
+			return
+		}
+	}
 }
 
 func collect(ctx context.Context, dir statedir.Dir, stuck map[string]bool, note func(string) *Healed,

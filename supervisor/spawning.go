@@ -91,9 +91,12 @@ func (h *Hands) lastRites(cause error) error {
 	attempt := h.attempt
 	h.mu.Unlock()
 	say := func(format string, args ...any) {
-		h.records <- envelope{V: 1, Time: time.Now(), Launch: h.Name, Attempt: attempt, Event: "launch_ended",
+		e := envelope{V: 1, Time: time.Now(), Launch: h.Name, Attempt: attempt, Event: "launch_ended",
 			Text: fmt.Sprintf(format, args...)}
+		h.launch.memory.told(e)
+		h.records <- e
 	}
+	defer h.launch.memory.finish(codeHeld)
 	left := endAttemptOf(h.ctx, h.launch.Launch, attempt)
 	if len(left) > 0 {
 		say("the shim died; processes would not go: %v", left)

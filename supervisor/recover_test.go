@@ -1,0 +1,119 @@
+package supervisor
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sglaunch/internal/history"
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
+)
+
+// stateDir is a state directory of a test's own.
+func stateDir(t *testing.T) statedir.Dir {
+	t.Helper()
+	t.Setenv("SGLAUNCH_STATE", filepath.Join(t.TempDir(), "state"))
+	dir, err := statedir.Open()
+	must(t, err)
+	return dir
+}
+
+// leftBehind writes the record of a launch that has no end yet.
+func leftBehind(t *testing.T, dir statedir.Dir, name string, shim wire.Proc, boot string) statedir.Launch {
+	t.Helper()
+	l, err := dir.NewLaunch(name, time.Now())
+	must(t, err)
+	r := LaunchRecord{V: 1, ID: l.ID, Name: name, Time: time.Now(), Boot: boot, Shim: shim}
+	must(t, r.write(l.Record()))
+	return l
+}
+
+// deadProcess is a process that has been: its pid may be used again.
+func deadProcess(t *testing.T) wire.Proc {
+	t.Helper()
+	c := exec.Command("true")
+	must(t, c.Start())
+	start, err := proc.StartTimeOf(c.Process.Pid)
+	must(t, err)
+	must(t, c.Wait())
+	return wire.Proc{PID: c.Process.Pid, Start: start}
+}
+
+func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
+	dir := stateDir(t)
+	start, err := proc.StartTimeOf(os.Getpid())
+	must(t, err)
+	me := wire.Proc{PID: os.Getpid(), Start: start}
+	launches := map[string]statedir.Launch{
+		"dead":    leftBehind(t, dir, "dead", deadProcess(t), proc.BootID()),
+		"reused":  leftBehind(t, dir, "reused", wire.Proc{PID: os.Getpid(), Start: start + 1}, proc.BootID()),
+		"reboot":  leftBehind(t, dir, "reboot", me, "another boot"),
+		"running": leftBehind(t, dir, "running", me, proc.BootID()),
+	}
+	_, err = Recover(t.Context(), dir)
+	must(t, err)
+	db, err := history.Open(t.Context(), dir.History())
+	must(t, err)
+	defer db.Close()
+	for name, l := range launches {
+		r, err := ReadLaunchRecord(l.Record())
+		must(t, err)
+		told, err := db.Launch(t.Context(), l.ID)
+		if name == "running" {
+			if !r.Ended.IsZero() || err == nil {
+				t.Errorf("a running launch was ended: %+v, %v", r, err)
+			}
+			continue
+		}
+		if r.Ended.IsZero() || r.Code != codeHeld || r.Reason != killedWhy {
+			t.Errorf("%s: launch.json says %+v", name, r)
+		}
+		if err != nil || told.Code == nil || *told.Code != codeHeld || told.Reason != killedWhy {
+			t.Errorf("%s: the history says %+v, %v", name, told, err)
+		}
+	}
+	before, err := os.ReadFile(launches["dead"].Record())
+	must(t, err)
+	_, err = Recover(t.Context(), dir)
+	must(t, err)
+	if after, _ := os.ReadFile(launches["dead"].Record()); string(after) != string(before) {
+		t.Errorf("a second recovery changed the record:\n%s%s", before, after)
+	}
+}
+
+// A start removes what is beyond [log] keep, of ended launches alone.
+func TestTidyKeepsTheNewest(t *testing.T) {
+	dir := stateDir(t)
+	start, err := proc.StartTimeOf(os.Getpid())
+	must(t, err)
+	running := leftBehind(t, dir, "a", wire.Proc{PID: os.Getpid(), Start: start}, proc.BootID())
+	var ended []statedir.Launch
+	for range 4 {
+		l := leftBehind(t, dir, "a", deadProcess(t), proc.BootID())
+		ended = append(ended, l)
+	}
+	_, err = Recover(t.Context(), dir)
+	must(t, err)
+	var said []string
+	s := Setup{State: dir, Keep: history.Keep{Launches: 2}}
+	s.tidy(time.Minute, func(text string) { said = append(said, text) })
+	if len(said) > 0 {
+		t.Error(said)
+	}
+	left, err := dir.Launches("")
+	must(t, err)
+	want := []string{running.ID, ended[2].ID, ended[3].ID}
+	if len(left) != len(want) {
+		t.Fatalf("%v are left, want %v", left, want)
+	}
+	for i := range want {
+		if left[i].ID != want[i] {
+			t.Errorf("%v are left, want %v", left, want)
+		}
+	}
+	Setup{State: dir}.tidy(time.Minute, func(string) { t.Error("nothing to keep, nothing to say") })
+}
