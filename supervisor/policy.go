@@ -168,9 +168,8 @@ func (m *Machine) Changes() []Change {
 	for _, name := range m.without() {
 		all = append(all, Change{"revert-patch", "without patch " + name})
 	}
-	ladder := m.ladder()
 	for _, s := range m.steps {
-		all = append(all, Change{ladder[s.Rung].Name, s.Text})
+		all = append(all, Change{s.Name, s.Text})
 	}
 	for _, text := range m.run.Odd {
 		all = append(all, Change{"", text})

@@ -73,6 +73,7 @@ func (r Rung) validate() error {
 // step is a rung as it was taken.
 type step struct {
 	Rung  int // index into ladder
+	Name  string
 	Flags map[string]string
 	Env   map[string]string
 	Text  string // for a person
@@ -115,7 +116,7 @@ func (m *Machine) fits(r Rung) bool {
 
 // prepare works out what a rung changes now; false = nothing.
 func (m *Machine) prepare(r Rung) (step, bool) {
-	s := step{Flags: map[string]string{}, Env: map[string]string{}}
+	s := step{Name: r.Name, Flags: map[string]string{}, Env: map[string]string{}}
 	var told []string
 	for _, flag := range slices.Sorted(maps.Keys(r.Set)) {
 		if len(m.opt.Argv) == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,17 +184,19 @@ func (a *actor) observeEffect(key string) (got string, ok bool) {
 				got, _, _ = acts.encode(b)
 			}
 		case Report:
-			if v, ok := b.Fields[key]; ok && (key == "outcome" || key == "cause" || key == "acted") {
+			if v, ok := b.Fields[key]; ok && slices.Contains(fieldsOfReports, key) {
 				got = fmt.Sprint(v)
 			}
 		}
 	}
 	switch key {
-	case "flags", "env", "without", "order", "outcome", "cause", "acted":
+	case "flags", "env", "without", "order":
 		return got, true
 	}
-	return "", false
+	return got, slices.Contains(fieldsOfReports, key)
 }
+
+var fieldsOfReports = []string{"outcome", "cause", "acted", "quiet", "seconds", "changes"}
 
 // word is a word of a script; quoted ones are texts.
 type word struct {

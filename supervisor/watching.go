@@ -74,11 +74,7 @@ func (m *Machine) leavePhase(next phases.Phase) (before phases.Phase, took, quie
 // quiet is the longest stretch of the phase in which nothing moved, the one
 // that lasts included.
 func (m *Machine) quiet() time.Duration {
-	since := m.run.Moved
-	if since.Before(m.run.PhaseAt) {
-		since = m.run.PhaseAt
-	}
-	return max(m.run.Quiet, m.now.Sub(since))
+	return max(m.run.Quiet, m.now.Sub(later(m.run.Moved, m.run.PhaseAt)))
 }
 
 // refute takes a fatal line back: the rank that spoke it went on, or all did.
