@@ -188,7 +188,12 @@ func (h *Hands) writeRecords() {
 		}
 		file.to(h.attemptFolder(e.Attempt).Events())
 		_ = file.write(append(line, '\n'))
-		if e.Event == "attempt_ended" {
+		switch e.Event {
+		case "server_ready": // a launch that serves for weeks may end with the machine
+			if report, ok := h.reader.Report(); ok {
+				h.launch.memory.numbers(e.Attempt, report.Numbers)
+			}
+		case "attempt_ended":
 			h.writeResult(e)
 		}
 	}

@@ -37,6 +37,10 @@ func (l surroundings) version(ctx context.Context) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
+	return <-within(ctx, func() string { return l.installed(ctx) })
+}
+
+func (l surroundings) installed(ctx context.Context) string {
 	in, err := l.setup.interpreter(ctx)
 	if err != nil {
 		return ""
@@ -92,17 +96,18 @@ func kernels(ctx context.Context, caches []string) history.Warmth {
 	return found
 }
 
-// within gives work's answer, or the unknown one once ctx is over. Work that
-// hangs is left behind.
-func within(ctx context.Context, work func() history.Warmth) <-chan history.Warmth {
-	answer, found := make(chan history.Warmth, 1), make(chan history.Warmth, 1)
+// within gives work's answer, or none once ctx is over. Work that hangs is left
+// behind.
+func within[T any](ctx context.Context, work func() T) <-chan T {
+	answer, found := make(chan T, 1), make(chan T, 1)
 	go func() { found <- work() }()
 	go func() {
+		var none T
 		select {
-		case w := <-found:
-			answer <- w
+		case t := <-found:
+			answer <- t
 		case <-ctx.Done():
-			answer <- history.WarmthUnknown
+			answer <- none
 		}
 	}()
 	return answer

@@ -111,7 +111,7 @@ func remaining(usual, elapsed time.Duration, share float64) time.Duration {
 // String says it as a person would: "about 6 min left, usually 14 to 17 min
 // here".
 func (e Estimate) String() string {
-	usual := between(e.Usual.Low, e.Usual.High) + " here"
+	usual := between(e.Usual.Low, e.Usual.High) + " here" + e.basis()
 	switch {
 	case e.Overdue:
 		return "longer than usual, which is " + usual
@@ -125,11 +125,19 @@ func (e Estimate) String() string {
 // UntilReady says an estimate that Ready gave: "ready in about 9 min, a start
 // usually takes 14 to 17 min here".
 func (e Estimate) UntilReady() string {
-	usual := fmt.Sprintf("a start usually takes %s here", between(e.Usual.Low, e.Usual.High))
+	usual := fmt.Sprintf("a start usually takes %s here%s", between(e.Usual.Low, e.Usual.High), e.basis())
 	if e.Overdue {
 		return "ready later than usual, " + usual
 	}
 	return fmt.Sprintf("ready in about %s, %s", about(e.Left), usual)
+}
+
+// basis says where the starts are not quite like this one.
+func (e Estimate) basis() string {
+	if e.Basis == "" {
+		return ""
+	}
+	return " (" + e.Basis + ")"
 }
 
 // between writes a range with one unit: "14 to 17 min".

@@ -47,16 +47,21 @@ func (k Key) SameServer(other Key) bool {
 	return k == other
 }
 
-// Machine identifies this machine by its machine-id, or by its host name where
-// there is none, and by its GPUs: a container image may carry the same
-// machine-id to many hosts, and home directories are shared between them.
+// Machine identifies this machine by its machine-id, where there is none by
+// what the firmware calls it or by its host name, and by the GPUs that a launch
+// names: a container image may carry the same machine-id to many hosts, or none
+// and a host name that is new each time, and home directories are shared.
 func Machine(gpuUUIDs []string) string {
-	return machine("/etc/machine-id", gpuUUIDs)
+	return machine([]string{"/etc/machine-id", "/sys/class/dmi/id/product_uuid"}, gpuUUIDs)
 }
 
-func machine(idFile string, gpuUUIDs []string) string {
-	data, _ := os.ReadFile(idFile)
-	id := strings.TrimSpace(string(data))
+func machine(idFiles []string, gpuUUIDs []string) string {
+	var id string
+	for _, path := range idFiles {
+		if data, err := os.ReadFile(path); err == nil && id == "" {
+			id = strings.TrimSpace(string(data))
+		}
+	}
 	if id == "" {
 		id, _ = os.Hostname()
 	}

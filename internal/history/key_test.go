@@ -45,19 +45,23 @@ func TestMachine(t *testing.T) {
 		}
 	}
 	gpus, turned := []string{"GPU-a", "GPU-b"}, []string{"GPU-b", "GPU-a"}
-	if machine(one, gpus) != machine(one, turned) {
-		t.Error("the order of GPUs matters")
+	if machine([]string{one, two}, gpus) != machine([]string{one, none}, turned) {
+		t.Error("the order of GPUs, or what comes after the first id, matters")
+	}
+	if machine([]string{none, one}, gpus) != machine([]string{one}, gpus) {
+		t.Error("an empty id hides the next")
 	}
 	seen := map[string]string{}
 	for what, id := range map[string]string{
-		"machine 1": machine(one, gpus), "machine 2": machine(two, gpus), "no id": machine(none, gpus), "other GPUs": machine(one, nil),
+		"machine 1": machine([]string{one}, gpus), "machine 2": machine([]string{two}, gpus),
+		"no id": machine([]string{none}, gpus), "other GPUs": machine([]string{one}, nil),
 	} {
 		if seen[id] != "" {
 			t.Errorf("%s and %s are one", what, seen[id])
 		}
 		seen[id] = what
 	}
-	if machine(none, nil) != machine(filepath.Join(dir, "missing"), nil) {
+	if machine([]string{none}, nil) != machine([]string{filepath.Join(dir, "missing")}, nil) {
 		t.Error("an empty id is not like none")
 	}
 	if Machine(gpus) == "" || gpus[0] != "GPU-a" {
