@@ -83,6 +83,9 @@ func (h *Hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patc
 			h.note("patch", fmt.Sprintf("patch %s is not needed: %s", t.Patch, t.Reason))
 			continue
 		}
+		if why := p.Unmet(h.command.Args); why != "" {
+			h.note("patch", fmt.Sprintf("patch %s is not expected to have an effect: %s", t.Patch, why))
+		}
 		active = addFile(active, p, t)
 	}
 	h.watch.patched(facts, applied.Env)
@@ -134,7 +137,7 @@ func (h *Hands) owner() patch.Owner {
 // interpreter is the Python that will run the server.
 func (s Setup) interpreter(ctx context.Context) (patch.Interpreter, error) {
 	if s.Python != "" {
-		return patch.Interpreter{Python: s.Python, Dir: s.Dir, Env: s.Env}, nil
+		return patch.FindInterpreter(ctx, []string{s.Python}, s.Dir, s.Env)
 	}
 	return patch.FindInterpreter(ctx, s.Argv, s.Dir, s.Env)
 }
