@@ -1,7 +1,5 @@
 package phases
 
-import "time"
-
 // A node is one source of output: usually the whole stream, or one container,
 // pod, actor or task of it. It holds the last start attempt seen there.
 type node struct {
@@ -71,9 +69,6 @@ func (n *node) started() bool {
 // isReady: the ready line, or the work of a server whose ready line is not in
 // the excerpt.
 func (n *node) isReady() bool { return n.ready || n.inferred }
-
-// now is the last time printed, zero where none was.
-func (n *node) now() time.Time { return parseStamp(n.stamp[:n.stamped]) }
 
 func (n *node) setStamp(stamp []byte) { n.stamped = copy(n.stamp[:], stamp) }
 

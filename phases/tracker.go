@@ -21,7 +21,6 @@ type Tracker struct {
 	out      []Observation
 	done     bool
 	brief    bool // reading a file: last lines per rank are not kept
-	phase    Phase
 	drift    []string
 	drifted  bool
 	line     lineContext
