@@ -17,6 +17,7 @@ import (
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/history"
 	"sglaunch/internal/mask"
+	"sglaunch/internal/notify"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/phases"
@@ -138,7 +139,7 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options
 	setup := supervisor.Setup{
 		Name: c.Server.Name, Argv: c.Server.Command, Dir: dir, Env: env,
 		Stdio: c.Server.Stdio, Stdin: c.Server.Stdin, Python: c.Server.Python,
-		URL: c.Ready.URL, Quiet: quiet, Patches: c.Patches, Rules: rules,
+		URL: c.Ready.URL, Socket: c.Listen.Socket, Hooks: hooksOf(c.Hooks), Quiet: quiet, Patches: c.Patches, Rules: rules,
 		Devices: c.GPU.Devices.UUIDs, Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
 		XidReport: c.GPU.Xid == "report", State: state,
 		Keep: history.Keep{Launches: c.Log.Keep.Launches, Evidence: int64(c.Log.Keep.Evidence)}, Sampler: []string{self, samplerCommand},
@@ -147,16 +148,23 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options
 	return setup, options, err
 }
 
+func hooksOf(h config.Hooks) notify.Hooks {
+	return notify.Hooks{
+		OnReady: h.OnReady, OnStopping: h.OnStopping, OnFailure: h.OnFailure, OnRecovered: h.OnRecovered,
+		OnGaveUp: h.OnGaveUp, OnStuck: h.OnStuck, Webhook: h.Webhook, Limit: h.Limit,
+	}
+}
+
+// rulesOf lays a person's own rules over the built-in ones: first those of a
+// file, then those of launch.toml itself, which win.
 func rulesOf(c config.Config) (*phases.RuleSet, error) {
 	rules := phases.BuiltinRules()
-	if filepath.IsAbs(c.Phases.Rules) {
-		var err error
-		if rules, err = phases.LoadRules(c.Phases.Rules); err != nil {
+	if filepath.IsAbs(c.Phases.Rules) { // else the name of the built-in family
+		file, err := phases.LoadRules(c.Phases.Rules)
+		if err != nil {
 			return nil, err
 		}
-	}
-	if len(c.Phases.Own) == 0 {
-		return rules, nil
+		rules = rules.With(file)
 	}
 	own, err := phases.NewRuleSet(c.Phases.Own)
 	if err != nil {
@@ -179,7 +187,7 @@ func optionsOf(c config.Config) (supervisor.Options, error) {
 		}
 	}
 	o.Stop = supervisor.Stop{
-		Signal: signalNumber(c.Stop.Signal), Drain: c.Stop.Drain, Grace: c.Stop.Grace, Release: c.Stop.Release,
+		Signal: signalNumber(c.Stop.Signal), Drain: c.Stop.Drain, Grace: c.Stop.Grace, Release: c.Stop.Release, Settle: c.Stop.Settle,
 	}
 	o.Argv = mask.Argv(c.Server.Command) // the journal keeps it; no rung scales a secret
 	var err error
