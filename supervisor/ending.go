@@ -58,8 +58,20 @@ func (m *Machine) terminate() {
 		m.kill()
 		return
 	}
+	if m.drains() && m.opt.Stop.Settle > 0 {
+		m.enter(StateStopping, m.opt.Stop.Settle) // for whoever sends it requests to hear of it
+		return
+	}
+	m.signal()
+}
+
+// drains reports whether a server that serves is ended in peace.
+func (m *Machine) drains() bool { return m.run.Asked && m.run.ready() && m.asks < askedTwice }
+
+// signal asks the server to end.
+func (m *Machine) signal() {
 	limit := m.opt.Stop.Grace
-	if m.run.Asked && m.run.ready() && m.asks < askedTwice {
+	if m.drains() {
 		limit += m.opt.Stop.Drain
 	}
 	m.run.Signalled = true

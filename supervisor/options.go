@@ -64,6 +64,15 @@ type Stop struct {
 	Drain   time.Duration // for SGLang's own drain, when it serves
 	Grace   time.Duration // after that, before SIGKILL
 	Release time.Duration // for GPU memory and ports after the last process
+	Settle  time.Duration // before Signal, when it serves: from the word of the stop on
+}
+
+// LongestStop bounds the time from the first wish to end a launch to its exit,
+// whatever hangs on the way.
+func (o Options) LongestStop() time.Duration {
+	s := o.Stop
+	return evidenceLimit + answerMargin + s.Settle + s.Drain + s.Grace + killLimit + answerMargin + drainMargin +
+		s.Release + answerMargin + patchLimit + answerMargin
 }
 
 // Bounds of sglaunch's own work, none of which a launch may wait for longer.
@@ -149,7 +158,7 @@ func (o Options) validate() error {
 	}
 	for _, d := range []time.Duration{
 		o.Window, o.Backoff.Initial, o.Backoff.Max, o.HealthyAfter, o.ReadyTimeout, o.Unwell, o.Total,
-		o.Stop.Drain, o.Stop.Grace, o.Stop.Release,
+		o.Stop.Drain, o.Stop.Grace, o.Stop.Release, o.Stop.Settle,
 	} {
 		if d < 0 {
 			return fmt.Errorf("cannot wait for %s: a duration is at least 0", d)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sglaunch/internal/history"
+	"sglaunch/internal/notify"
 	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
@@ -22,7 +23,8 @@ type Setup struct {
 	Python  string   // interpreter for patches; "" = found from the command
 	URL     string   // base URL of the server; "" = from the command
 	Socket  string   // control socket; "" = in the runtime directory
-	Quiet   bool     // no lines of sglaunch's own
+	Hooks   notify.Hooks
+	Quiet   bool // no lines of sglaunch's own
 	Patches []patch.Patch
 	Rules   *phases.RuleSet
 

@@ -10,7 +10,9 @@ import (
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/history"
 	"sglaunch/internal/mask"
+	"sglaunch/internal/notify"
 	"sglaunch/internal/serve"
+	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
 )
 
@@ -19,8 +21,11 @@ import (
 // reports and decides nothing.
 type station struct {
 	h      *Hands
-	server *serve.Server // nil: the socket could not be opened
-	wake   chan struct{} // something was told
+	server *serve.Server  // nil: the socket could not be opened
+	hooks  *notify.Runner // nil: there is none
+	wake   chan struct{}  // something was told
+	over   chan struct{}  // closed at the end
+	work   sync.WaitGroup
 
 	mu     sync.Mutex // guards what follows
 	view   View
@@ -31,12 +36,20 @@ type station struct {
 }
 
 func newStation(h *Hands, v View) *station {
-	return &station{h: h, view: v, wake: make(chan struct{}, 1)}
+	return &station{h: h, view: v, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
 // open begins to answer. A launch without a control socket goes on: signals
 // still stop it.
 func (s *station) open() {
+	if notify.Wanted() {
+		s.work.Go(s.systemd)
+	}
+	if s.h.Hooks.Any() {
+		s.hooks = notify.NewRunner(s.h.Hooks, !s.view.Ready.IsZero(), func(err error) {
+			s.h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
+		})
+	}
 	path, err := s.h.socket()
 	if err != nil {
 		s.deaf(err)
@@ -54,10 +67,44 @@ func (s *station) deaf(err error) {
 	s.h.loop.Post(0, SourceLost{Source: "control socket", Reason: err.Error()})
 }
 
-// close tells who follows that it is over.
+// close tells everybody that it is over, hooks within their limit.
 func (s *station) close() {
+	close(s.over)
+	s.work.Wait()
 	if s.server != nil {
 		_ = s.server.Close()
+	}
+	if s.hooks != nil {
+		s.hooks.Close()
+	}
+}
+
+// systemdEvery is how often systemd may hear of what nobody reports: the time
+// that a start still takes, progress that extends it.
+const systemdEvery = 5 * time.Second
+
+// systemd tells the service manager, by the shim, until the launch is over.
+func (s *station) systemd() {
+	var sd notify.Systemd
+	tell := func() {
+		s.mu.Lock()
+		deadline := s.view.Deadline
+		s.mu.Unlock()
+		if text := sd.Tell(s.status(), deadline, time.Now()); text != "" {
+			s.h.order(wire.Message{Type: wire.Notify, Text: text})
+		}
+	}
+	tick := time.NewTicker(systemdEvery)
+	defer tick.Stop()
+	for {
+		tell()
+		select {
+		case <-s.wake:
+		case <-tick.C:
+		case <-s.over:
+			tell()
+			return
+		}
 	}
 }
 
@@ -110,6 +157,9 @@ func (s *station) told(e envelope) {
 	s.mu.Unlock()
 	if s.server != nil {
 		s.server.Publish(e)
+	}
+	if s.hooks != nil {
+		s.hooks.Told(e)
 	}
 	select {
 	case s.wake <- struct{}{}:

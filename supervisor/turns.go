@@ -85,6 +85,8 @@ func (m *Machine) hurry() {
 	switch {
 	case m.asks >= askedHard:
 		m.kill()
+	case m.asks == askedTwice && !m.run.Signalled:
+		m.signal()
 	case m.asks == askedTwice && m.deadline.After(m.now.Add(m.opt.Stop.Grace)):
 		m.enter(StateStopping, m.opt.Stop.Grace)
 	}
@@ -106,7 +108,11 @@ func (m *Machine) tick() {
 	case StateEvidence:
 		m.terminate()
 	case StateStopping:
-		m.kill()
+		if m.run.Signalled {
+			m.kill()
+		} else {
+			m.signal()
+		}
 	case StateKilling:
 		m.killOverdue()
 	case StateReleasing:
@@ -145,7 +151,9 @@ func (m *Machine) resumed(b Resumed) {
 	case StateEvidence:
 		m.do(GatherEvidence{Reason: m.run.Why, Limit: evidenceLimit})
 	case StateStopping:
-		m.do(SignalServer{Sig: m.opt.Stop.Signal})
+		if m.run.Signalled {
+			m.do(SignalServer{Sig: m.opt.Stop.Signal})
+		}
 	case StateKilling:
 		m.do(KillTree{Limit: killLimit})
 	case StateReleasing:

@@ -252,6 +252,8 @@ func (a *actor) configure(g args) error {
 			o.ReadyTimeout = d
 		case "healthy_after":
 			o.HealthyAfter = d
+		case "settle":
+			o.Stop.Settle = d
 		case "grace":
 			o.Stop.Grace = d
 		case "backoff":

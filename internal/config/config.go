@@ -103,7 +103,7 @@ type Stop struct {
 	Drain   time.Duration `toml:"drain" about:"for SGLang's own drain"`
 	Grace   time.Duration `toml:"grace" about:"then, before SIGKILL"`
 	Release time.Duration `toml:"release" about:"for GPU memory and ports after the last process is gone"`
-	Settle  time.Duration `toml:"settle" about:"between the on_stopping hook and the signal"`
+	Settle  time.Duration `toml:"settle" about:"between the word of a stop (on_stopping) and the signal to a server that serves"`
 }
 
 // GPU says which devices belong to the launch and how they are watched.

@@ -78,7 +78,7 @@ func TestFlagUsageReadsWell(t *testing.T) {
 			t.Errorf("the usage lacks %q:\n%s", want, usage)
 		}
 	}
-	if strings.Contains(usage, "hooks") {
+	if strings.Contains(usage, "log.passthrough") {
 		t.Error("the usage shows what is not in this version")
 	}
 }

@@ -14,11 +14,9 @@ var notYet = []struct {
 }{
 	{Key: "ready.output_check", Values: []string{"always"}},
 	{Key: "ready.check"},
-	{Key: "stop.settle"},
 	{Key: "log.rotate"},
 	{Key: "log.passthrough"},
-	{Key: "listen"},
-	{Key: "hooks"},
+	{Key: "listen.http"},
 }
 
 const notInThisVersion = "not in this version"
