@@ -31,6 +31,8 @@ type Setup struct {
 	Devices  []string      // UUIDs; empty = from the command
 	Starting time.Duration // between two samples while starting
 	Serving  time.Duration // and afterwards
+	// Health: HTTP is asked in service too; see act = "all".
+	Health bool
 	// XidReport: an Xid is told and nothing follows from it.
 	XidReport bool
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sglaunch/internal/gpu"
-	"sglaunch/internal/probe"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/patch"
@@ -44,6 +43,7 @@ func (w *watcher) start(attempt int) {
 	for _, p := range w.proofs {
 		p.reset()
 	}
+	w.h.gpus.Pace(w.h.Starting)
 }
 
 // member takes note of a process; the first of an attempt is its server.
@@ -70,14 +70,13 @@ func (w *watcher) seen(attempt int, o phases.Observation, known bool) {
 	if !known {
 		w.h.launch.memory.seen(attempt, o, time.Now())
 	}
+	if o.Kind == phases.KindReady {
+		w.nowReady()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o.Phase > phases.Starting {
 		w.lines = true
-	}
-	if o.Kind == phases.KindReady && !w.ready {
-		w.ready = true
-		w.h.gpus.Pace(w.h.Serving)
 	}
 	for _, p := range w.proofs {
 		if verdict, news := p.seen(o); news && !known {
@@ -248,40 +247,6 @@ func (w *watcher) gpuNews(e gpu.Event) {
 		post(0, SourceLost{Source: "NVML", Reason: n.Why})
 	case gpu.Xid:
 		w.xid(n)
-	}
-}
-
-// probePause is the time between two HTTP probes while the server starts.
-const probePause = 2 * time.Second
-
-// probe asks HTTP until the server is ready. Its word counts only where the
-// output has none: milestones hidden by --log-level, or a changed format.
-func (w *watcher) probe(ctx context.Context, attempt int) {
-	options, ok := probe.OptionsFor(w.h.Argv, w.h.Env, w.h.Dir)
-	if w.h.URL != "" {
-		options.URL, ok = w.h.URL, true
-	}
-	if !ok {
-		return
-	}
-	prober := probe.New(options)
-	for {
-		answer := prober.Probe(ctx)
-		w.mu.Lock()
-		hidden, ready := !w.lines, w.ready
-		w.mu.Unlock()
-		if ready {
-			return
-		}
-		if answer.Serving == probe.Up && hidden {
-			w.h.loop.Post(attempt, Answered{Endpoint: answer.Endpoint, Status: answer.Status, Ready: true})
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(probePause):
-		}
 	}
 }
 

@@ -141,7 +141,7 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options
 		Stdio: c.Server.Stdio, Stdin: c.Server.Stdin, Python: c.Server.Python,
 		URL: c.Ready.URL, Socket: c.Listen.Socket, Hooks: hooksOf(c.Hooks), Quiet: quiet, Patches: c.Patches, Rules: rules,
 		Devices: c.GPU.Devices.UUIDs, Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
-		XidReport: c.GPU.Xid == "report", State: state,
+		Health: c.Relaunch.Act == "all", XidReport: c.GPU.Xid == "report", State: state,
 		Keep: history.Keep{Launches: c.Log.Keep.Launches, Evidence: int64(c.Log.Keep.Evidence)}, Sampler: []string{self, samplerCommand},
 	}
 	options, err := optionsOf(c)
@@ -205,7 +205,7 @@ func rungsOf(c config.Config) ([]supervisor.Rung, error) {
 	for i, f := range c.Fallbacks {
 		r := supervisor.Rung{
 			Name: fmt.Sprintf("fallback %d (%s)", i+1, f.Cause), Causes: []string{f.Cause},
-			Set: f.Set, Env: f.Env, Min: float64(f.Min), Max: float64(f.Max),
+			Set: f.Set, Env: f.Env, Min: float64(f.Min), Times: f.Max,
 		}
 		if f.Phase != "" {
 			p, err := phases.ParsePhase(f.Phase)

@@ -93,8 +93,8 @@ type Fallback struct {
 	Phase string            `toml:"phase"` // empty: any
 	Set   map[string]string `toml:"set"`   // flag to value, or "x0.5" to scale it
 	Env   map[string]string `toml:"env"`
-	Min   int               `toml:"min"`
-	Max   int               `toml:"max"`
+	Min   int               `toml:"min"` // a scaled value goes no lower
+	Max   int               `toml:"max"` // how often it may be taken; 0 = once
 }
 
 // Stop says how a server is ended.

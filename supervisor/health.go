@@ -1,0 +1,118 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sglaunch/internal/probe"
+)
+
+const (
+	probePause  = 2 * time.Second  // between two HTTP probes while the server starts
+	healthPause = 30 * time.Second // and in service: a probe may cost a generation
+)
+
+// probe asks HTTP until the server is ready, and on where act = "all" wants to
+// hear of a server that no longer answers. Before ready its word counts only
+// where the output has none: milestones hidden by --log-level, or a changed
+// format.
+func (w *watcher) probe(ctx context.Context, attempt int) {
+	options, ok := probe.OptionsFor(w.h.Argv, w.h.Env, w.h.Dir)
+	if w.h.URL != "" {
+		options.URL, ok = w.h.URL, true
+	}
+	if !ok {
+		return
+	}
+	prober := probe.New(options)
+	for pause(ctx, probePause) {
+		if w.isReady() {
+			break
+		}
+		answer := prober.Probe(ctx)
+		if answer.Serving == probe.Up && w.hidden() {
+			w.nowReady()
+			w.h.loop.Post(attempt, Answered{Endpoint: answer.Endpoint, Status: answer.Status, Ready: true})
+		}
+	}
+	if w.h.Health {
+		w.health(ctx, attempt, prober)
+	}
+}
+
+// health asks a server in service whether it answers, but never while it is
+// seen at work: a long prefill looks like a dead scheduler from here.
+func (w *watcher) health(ctx context.Context, attempt int, prober *probe.Prober) {
+	for pause(ctx, healthPause) {
+		if w.working() {
+			continue
+		}
+		answer := prober.Probe(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		w.h.loop.Post(attempt, Answered{Endpoint: answer.Endpoint, Status: answer.Status, Bad: badness(answer)})
+	}
+}
+
+// badness says what is wrong with an answer; "" = nothing, or nothing that it
+// proves.
+func badness(a probe.Answer) string {
+	switch a.Serving {
+	case probe.Up, probe.Early:
+		return ""
+	case probe.Down:
+		return "nobody listens"
+	}
+	if a.Err != "" {
+		return a.Err
+	}
+	return fmt.Sprint(a.Status)
+}
+
+// working reports whether a GPU of the launch moves memory.
+func (w *watcher) working() bool {
+	w.mu.Lock()
+	sample := w.sample
+	w.mu.Unlock()
+	for _, g := range w.h.pick(sample) {
+		if g.MemUtil.Above(0) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watcher) isReady() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ready
+}
+
+// hidden reports whether the output shows no milestones.
+func (w *watcher) hidden() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.lines
+}
+
+// nowReady slows the samplers down: in service polling costs latency.
+func (w *watcher) nowReady() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ready {
+		w.ready = true
+		w.h.gpus.Pace(w.h.Serving)
+	}
+}
+
+// pause waits and reports whether ctx still lives.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
