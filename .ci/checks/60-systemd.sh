@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Runs the unit that "sglaunch unit" prints under a real systemd: a slow start
+# that is extended, status, restart, death of each process, stop, an end that
+# is final, and a boot after everything was killed at one blow.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+if [ "$(id -u)" -ne 0 ] || ! unshare --mount --pid --cgroup --fork true 2>/dev/null || [ -z "$(findmnt -nt cgroup2 -o TARGET)" ]; then
+	echo "not checked here: it takes root, namespaces and cgroup v2"
+	exit 0
+fi
+if [ ! -x /lib/systemd/systemd ] || ! command -v dbus-daemon >/dev/null; then
+	apt-get install -y -qq --no-install-recommends systemd dbus >/dev/null
+fi
+
+work=$(mktemp -d -p /var/tmp sglaunch-systemd.XXXXXX)
+boot=
+cleanup() {
+	if [ -n "$boot" ]; then kill -KILL "$boot" 2>/dev/null || true; wait "$boot" 2>/dev/null || true; fi
+	if [ -f "$work/cgroup" ]; then find "$(cat "$work/cgroup")" -depth -type d -exec rmdir {} + 2>/dev/null || true; fi
+	rm -rf "$work"
+}
+trap cleanup EXIT
+
+mkdir -p "$work/units"
+go build -o "$work/sglaunch" ./cmd/sglaunch
+go build -o "$work/stage" ./.ci/systemd
+# clean UNIT: systemd has nothing to say about it.
+clean() {
+	local said
+	said=$(systemd-analyze verify "$1" 2>&1) || true
+	if [ -n "$said" ]; then
+		printf 'systemd-analyze verify: %s\n' "$said" >&2
+		exit 1
+	fi
+}
+"$work/sglaunch" unit --server.name=odd --server.env='{ A = "1 2%" }' -- /bin/sh -c 'echo "$HOME" 100% \ ; "x y"' >"$work/sglaunch-odd.service"
+clean "$work/sglaunch-odd.service"
+# unit NAME SCENARIO SPEED
+unit() {
+	mkdir "$work/$1"
+	"$work/stage" "$work/$1" "$2" "$3"
+	"$work/sglaunch" unit -c "$work/$1/launch.toml" >"$work/units/sglaunch-$1.service"
+	clean "$work/units/sglaunch-$1.service"
+	mkdir "$work/units/sglaunch-$1.service.d"
+	printf '[Service]\nEnvironmentFile=%s\nTimeoutStartSec=4\nRestartSec=200ms\nWatchdogSec=3\n' "$work/$1/env" >"$work/units/sglaunch-$1.service.d/check.conf"
+}
+unit good healthy 12
+unit wrong bad-argument 60
+unit stuck hang-at-shard 60
+
+bash .ci/systemd/boot.sh "$work" </dev/null >"$work/boot.log" 2>&1 &
+boot=$!
+
+# eventually SECONDS WHAT COMMAND... polls a real condition.
+eventually() {
+	local end=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		if [ $SECONDS -ge $end ]; then
+			echo "it never happened that $what" >&2
+			inside journalctl --no-pager -q -n 60 >&2 || cat "$work/boot.log" >&2
+			exit 1
+		fi
+		sleep 0.1
+	done
+}
+inside() {
+	local init
+	init=$(pgrep -xP "$boot" systemd) || return 1
+	nsenter -t "$init" -m -p -u -i -n -C -r -w "$@"
+}
+up() { case $(inside systemctl is-system-running) in running | degraded) ;; *) return 1 ;; esac; }
+show() { inside systemctl show --value -p "$1" "$2"; }
+is() { [ "$(show "$1" "$2")" = "$3" ]; }
+status() { inside "$work/sglaunch" status --json good; }
+# field NAME reads a number of the status: a pid, an attempt.
+field() { status | sed -nE "s/.*\"$1\":([0-9]+).*/\1/p"; }
+says() { status | grep -q "$1"; }
+expect() { if ! "${@:2}"; then echo "not so: $1" >&2; inside systemctl status --no-pager sglaunch-good sglaunch-wrong >&2 || true; exit 1; fi; }
+told() { echo "  $* (${SECONDS}s)"; }
+
+eventually 60 "systemd is up" up
+told "systemd $(inside systemctl --version | sed -n '1s/systemd \([0-9]*\).*/\1/p') is up"
+original=$(find "$work/good" -path '*model_executor/model_runner.py' -exec sha256sum {} +)
+whole() { [ "$(find "$work/good" -path '*model_executor/model_runner.py' -exec sha256sum {} +)" = "$original" ]; }
+inside_whole() { [ "$(inside find "$work/good" -path '*model_executor/model_runner.py' -exec sha256sum {} +)" = "$original" ]; }
+
+inside systemctl start --no-block sglaunch-good
+eventually 30 "the unit tells the phase of its start" sh -c "$(declare -f inside show); boot=$boot; show StatusText sglaunch-good | grep -E 'loading_weights|graph_capture'"
+expect "it is not active before it is ready" is ActiveState sglaunch-good activating
+eventually 90 "the slow start is ready, past its TimeoutStartSec" is ActiveState sglaunch-good active
+expect "nothing was restarted" is NRestarts sglaunch-good 0
+expect "ready is told" says '"ready":true'
+told "a start of several times TimeoutStartSec is extended and gets ready"
+
+shim=$(show MainPID sglaunch-good)
+server=$(field server)
+inside kill -KILL "$(field supervisor)"
+eventually 30 "a new supervisor answers" says '"ready":true'
+expect "the server did not notice" [ "$(field server)" = "$server" ]
+expect "the unit did not notice" is ActiveState sglaunch-good active
+told "a killed supervisor is replaced, the server lives on"
+
+inside "$work/sglaunch" restart good
+eventually 90 "the second attempt is ready" says '"attempt":2,.*"ready":true'
+expect "the unit stays active" is MainPID sglaunch-good "$shim"
+told "sglaunch restart: another server, the same unit"
+
+inside kill -KILL "$shim"
+eventually 90 "systemd has started it again" is NRestarts sglaunch-good 1
+eventually 90 "it is ready again" is ActiveState sglaunch-good active
+expect "one server lives" [ "$(inside pgrep -cf launch_server)" -ge 1 ]
+told "a killed shim: everything ended, started again"
+
+begun=$SECONDS
+inside systemctl stop sglaunch-good
+expect "the stop is a success" is Result sglaunch-good success
+expect "it stopped in time" [ $((SECONDS - begun)) -le 30 ]
+expect "no process is left" [ -z "$(inside pgrep -f launch_server)" ]
+expect "the patched file is what it was" inside_whole
+told "stopped, nothing left, patch undone"
+
+inside systemctl start --no-block sglaunch-good
+eventually 30 "its server lives" says '"server":[1-9]'
+inside "$work/sglaunch" stop --wait good
+restarts=$(show NRestarts sglaunch-good)
+eventually 10 "the unit has ended" sh -c "$(declare -f inside show); boot=$boot; case \$(show ActiveState sglaunch-good) in inactive|failed) ;; *) exit 1 ;; esac"
+sleep 1 # longer than RestartSec
+expect "what a person stopped stays stopped" is NRestarts sglaunch-good "$restarts"
+if inside systemctl is-active -q sglaunch-good; then echo "a stopped launch came back" >&2; exit 1; fi
+told "sglaunch stop during the start is final"
+
+inside systemctl reset-failed sglaunch-good || true
+inside systemctl start --no-block sglaunch-good
+eventually 90 "it is ready" is ActiveState sglaunch-good active
+inside systemctl mask --runtime -q sglaunch-good 2>/dev/null || true
+expect "the file is patched while it serves" sh -c "$(declare -f inside); boot=$boot; work=$work; [ \"\$(inside find $work/good -path '*model_executor/model_runner.py' -exec sha256sum {} +)\" != '$original' ]"
+inside sh -c 'echo 1 >/sys/fs/cgroup/system.slice/sglaunch-good.service/cgroup.kill'
+eventually 30 "the file is restored after all was killed at one blow" inside_whole
+told "all killed at one blow: ExecStopPost restores the file"
+
+inside systemctl start sglaunch-wrong 2>/dev/null || true
+eventually 60 "the wrong one has failed" is ActiveState sglaunch-wrong failed
+expect "with the code of a hopeless launch" is ExecMainStatus sglaunch-wrong 11
+expect "and is not tried again" is NRestarts sglaunch-wrong 0
+expect "and its status says why" sh -c "$(declare -f inside show); boot=$boot; show StatusText sglaunch-wrong | grep -q bad_argument"
+told "an end that is final is not restarted"
+
+inside systemctl start --no-block sglaunch-stuck
+eventually 60 "the hang is found and a second attempt made" sh -c "$(declare -f inside show); boot=$boot; show StatusText sglaunch-stuck | grep -q 'attempt 2'"
+eventually 90 "gave up, it is started again later" is NRestarts sglaunch-stuck 1
+inside systemctl stop sglaunch-stuck
+told "a hang in the start: found by sglaunch, not by systemd's timeout; given up, started again"
+
+inside systemctl poweroff -ff >/dev/null 2>&1 || true
+wait "$boot" 2>/dev/null || true
+boot=
+echo "the unit works on a real systemd"
