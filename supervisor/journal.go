@@ -24,6 +24,18 @@ type Header struct {
 	Launch  string    `json:"launch"`
 	Time    time.Time `json:"time"`
 	Options Options   `json:"options"`
+	// Where the journal goes on from an older one: what the machine knew, and
+	// how many observations of each attempt were journalled before.
+	Snapshot json.RawMessage `json:"snapshot,omitempty"`
+	Seen     map[int]int     `json:"seen,omitempty"`
+}
+
+// machine returns the machine as the journal found it.
+func (h Header) machine() (*Machine, error) {
+	if len(h.Snapshot) == 0 {
+		return NewMachine(h.Options)
+	}
+	return RestoreMachine(h.Options, h.Snapshot)
 }
 
 // Entry is one step.
@@ -40,7 +52,8 @@ const journalDepth = 8192
 
 // Journal writes entries off the loop. A disk that hangs never holds a decision.
 type Journal struct {
-	entries chan Entry
+	path    string
+	entries chan written
 	done    chan struct{}
 	once    sync.Once
 
@@ -63,7 +76,7 @@ func CreateJournal(path string, h Header) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot begin the journal: %w", err), f.Close())
 	}
-	return startJournal(f), nil
+	return startJournal(path, f), nil
 }
 
 // AppendJournal goes on with a journal that a supervisor before began.
@@ -76,11 +89,17 @@ func AppendJournal(path string) (*Journal, error) {
 	if _, err := f.Write([]byte("\n")); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot go on with the journal: %w", err), f.Close())
 	}
-	return startJournal(f), nil
+	return startJournal(path, f), nil
 }
 
-func startJournal(f *os.File) *Journal {
-	j := &Journal{entries: make(chan Entry, journalDepth), done: make(chan struct{})}
+// written is one thing to write: an entry, or the beginning of a new file.
+type written struct {
+	entry  Entry
+	rotate *Header
+}
+
+func startJournal(path string, f *os.File) *Journal {
+	j := &Journal{path: path, entries: make(chan written, journalDepth), done: make(chan struct{})}
 	go j.write(f)
 	return j
 }
@@ -91,10 +110,22 @@ func (j *Journal) Add(e Entry) {
 	defer j.mu.Unlock()
 	e.Lost = j.lost
 	select {
-	case j.entries <- e:
+	case j.entries <- written{entry: e}:
 		j.lost = 0
 	default:
 		j.lost++
+	}
+}
+
+// Rotate lets the journal go on in a new file that begins with h; the old one
+// is kept beside it as PATH.1, and one older is removed. It reports whether
+// the order was taken; a disk that is behind is not asked for more.
+func (j *Journal) Rotate(h Header) bool {
+	select {
+	case j.entries <- written{rotate: &h}:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -115,8 +146,19 @@ func (j *Journal) Close(limit time.Duration) error {
 func (j *Journal) write(f *os.File) {
 	defer close(j.done)
 	w := bufio.NewWriterSize(f, 64<<10)
-	for e := range j.entries {
-		line, err := json.Marshal(e)
+	for next := range j.entries {
+		if next.rotate != nil {
+			fresh, err := j.nextFile(*next.rotate)
+			if err != nil {
+				j.note(err) // the old file goes on: nothing is lost
+				continue
+			}
+			j.note(errors.Join(w.Flush(), f.Close()))
+			f = fresh
+			w.Reset(f)
+			continue
+		}
+		line, err := json.Marshal(next.entry)
 		if err == nil {
 			_, err = w.Write(append(line, '\n'))
 		}
@@ -126,6 +168,34 @@ func (j *Journal) write(f *os.File) {
 		j.note(err)
 	}
 	j.note(errors.Join(w.Flush(), f.Close()))
+}
+
+// nextFile makes the new file whole before it takes the old one's place, so
+// that a death in between leaves one journal that can be read.
+func (j *Journal) nextFile(h Header) (*os.File, error) {
+	h.V = JournalVersion
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, fmt.Errorf("cannot rotate the journal: %w", err)
+	}
+	fresh := j.path + ".next"
+	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot rotate the journal: %w", err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	err = errors.Join(err, f.Sync())
+	if err == nil {
+		_ = os.Remove(j.path + ".1") // there may be none; Link finds what is left
+		err = os.Link(j.path, j.path+".1")
+	}
+	if err == nil {
+		err = os.Rename(fresh, j.path)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot rotate the journal: %w", err), f.Close())
+	}
+	return f, nil
 }
 
 func (j *Journal) note(err error) {

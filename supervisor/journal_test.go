@@ -140,7 +140,7 @@ func TestFoldRestoresTheMachine(t *testing.T) {
 	for _, e := range script() {
 		entries = append(entries, Entry{Event: e, Effects: live.Step(e)})
 	}
-	seen, last := fold(folded, entries)
+	seen, last := fold(folded, nil, entries)
 	if seen[1] != 1 || last != 7 {
 		t.Errorf("seen %v, last %d", seen, last)
 	}
@@ -186,4 +186,99 @@ func writeScript(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// A journal that goes on in a new file: what was before is in its first line,
+// and whoever folds or replays the new file alone knows and decides the same.
+func TestJournalRotates(t *testing.T) {
+	for cut := range script() {
+		path := filepath.Join(t.TempDir(), "journal.jsonl")
+		options := DefaultOptions()
+		options.SGLang = true
+		j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		live := newTestMachine(t, options)
+		for i, e := range script() {
+			if i == cut {
+				snapshot, err := live.Snapshot()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !j.Rotate(Header{Time: e.At, Options: options, Snapshot: snapshot, Seen: map[int]int{1: 5}}) {
+					t.Fatal("the order was not taken")
+				}
+			}
+			j.Add(Entry{Event: e, Effects: live.Step(e)})
+		}
+		if err := j.Close(10 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+		header, entries := readJournalFile(t, path)
+		if len(entries) != len(script())-cut {
+			t.Fatalf("cut at %d: %d entries in the new file", cut, len(entries))
+		}
+		if _, old := readJournalFile(t, path+".1"); len(old) != cut {
+			t.Fatalf("cut at %d: %d entries in the old file", cut, len(old))
+		}
+		folded, err := header.machine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, _ := fold(folded, header.Seen, entries)
+		a, errA := live.Snapshot()
+		b, errB := folded.Snapshot()
+		if errA != nil || errB != nil || string(a) != string(b) || seen[1] < 5 {
+			t.Errorf("cut at %d: live %s\nfolded %s\nseen %v", cut, a, b, seen)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		differences, _, err := Replay(f, nil)
+		_ = f.Close()
+		if err != nil || len(differences) > 0 {
+			t.Errorf("cut at %d: %v, %v", cut, differences, err)
+		}
+	}
+}
+
+// The loop rotates by itself, and a file never grows beyond its bound.
+func TestLoopRotatesTheJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: DefaultOptions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hands := &fakeHands{answer: func(int, Act) Body { return nil }}
+	loop := NewLoop(newTestMachine(t, DefaultOptions()), j, hands)
+	hands.loop = loop
+	loop.rotateAfter = 10
+	for range 25 {
+		loop.step(news{0, SourceLost{Source: "x", Reason: "y"}, t0})
+	}
+	if err := j.Close(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, entries := readJournalFile(t, path); len(entries) != 5 {
+		t.Errorf("%d entries in the newest file, want 5", len(entries))
+	}
+	if _, entries := readJournalFile(t, path+".1"); len(entries) != 10 {
+		t.Errorf("%d entries in the file before, want 10", len(entries))
+	}
+}
+
+func readJournalFile(t *testing.T, path string) (Header, []Entry) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	header, entries, torn, err := ReadJournal(f)
+	if err != nil || torn > 0 {
+		t.Fatalf("%s: torn %d, %v", path, torn, err)
+	}
+	return header, entries
 }

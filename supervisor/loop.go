@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 )
@@ -24,9 +25,13 @@ type Loop struct {
 	OnView func(View)
 
 	seq   uint64
-	begun time.Time // wall clock at the start, for times that no clock change moves
-	news  chan news
-	done  chan struct{}
+	seen  map[int]int // observations of each attempt, for whoever goes on from here
+	since int         // entries in this file of the journal
+	// rotateAfter is the constant of that name; tests rotate sooner.
+	rotateAfter int
+	begun       time.Time // wall clock at the start, for times that no clock change moves
+	news        chan news
+	done        chan struct{}
 }
 
 type news struct {
@@ -43,8 +48,18 @@ const newsDepth = 256
 func NewLoop(m *Machine, j *Journal, p Performer) *Loop {
 	return &Loop{
 		machine: m, journal: j, perform: p, begun: time.Now(),
-		news: make(chan news, newsDepth), done: make(chan struct{}),
+		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), done: make(chan struct{}),
 	}
+}
+
+// rotateAfter bounds one file of the journal: some 15 MB, a week of service.
+// What a new supervisor folds stays a matter of a fraction of a second.
+const rotateAfter = 50_000
+
+// goOn continues the count of a supervisor before this one. Call it before Run.
+func (l *Loop) goOn(seq uint64, seen map[int]int) {
+	l.seq = seq
+	maps.Copy(l.seen, seen)
 }
 
 // Post gives the loop one fact about an attempt (0: about the launch itself).
@@ -106,13 +121,30 @@ func (l *Loop) step(n news) {
 	l.seq++
 	e := Event{Seq: l.seq, At: n.at, Attempt: n.attempt, Roll: rand.Float64(), Body: n.body}
 	effects := l.machine.Step(e)
-	if l.journal != nil {
-		l.journal.Add(Entry{Event: e, Effects: effects})
-	}
+	l.record(e, effects)
 	if l.OnView != nil {
 		l.OnView(l.machine.View())
 	}
 	for _, effect := range effects {
 		l.perform.Perform(effect)
+	}
+}
+
+// record journals a step and, from time to time, lets the journal begin anew
+// from what the machine knows.
+func (l *Loop) record(e Event, effects []Effect) {
+	if _, ok := e.Body.(Seen); ok {
+		l.seen[e.Attempt]++
+	}
+	if l.journal == nil {
+		return
+	}
+	l.journal.Add(Entry{Event: e, Effects: effects})
+	if l.since++; l.since < l.rotateAfter {
+		return
+	}
+	snapshot, err := l.machine.Snapshot()
+	if err == nil && l.journal.Rotate(Header{Time: e.At, Options: l.machine.opt, Snapshot: snapshot, Seen: maps.Clone(l.seen)}) {
+		l.since = 0
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 )
 
 // Difference is a step in which today's code decides otherwise than the code
@@ -22,7 +23,7 @@ func Replay(r io.Reader, each func(Entry, State)) (differences []Difference, tor
 	if err != nil {
 		return nil, torn, err
 	}
-	m, err := NewMachine(header.Options)
+	m, err := header.machine()
 	if err != nil {
 		return nil, torn, err
 	}
@@ -53,10 +54,11 @@ func sameEffects(a, b []Effect) bool {
 }
 
 // fold brings a machine to where the entries of a journal left it and counts
-// the observations of each attempt, so that a new reader goes on where the old
-// one stopped.
-func fold(m *Machine, entries []Entry) (seen map[int]int, last uint64) {
+// the observations of each attempt, on top of those of older journals, so that
+// a new reader goes on where the old one stopped.
+func fold(m *Machine, before map[int]int, entries []Entry) (seen map[int]int, last uint64) {
 	seen = map[int]int{}
+	maps.Copy(seen, before)
 	for _, e := range entries {
 		m.Step(e.Event)
 		if _, ok := e.Event.Body.(Seen); ok {

@@ -37,6 +37,7 @@ func Serve(conn *wire.Conn, s Setup, o Options) error {
 	defer cancel()
 	hands := newHands(ctx, conn, s, l)
 	loop := NewLoop(l.machine, l.journal, hands)
+	loop.goOn(l.seq, l.seen)
 	hands.begin(loop, hello, l)
 
 	gone := make(chan error, 1)
@@ -82,6 +83,7 @@ type launch struct {
 	machine *Machine
 	journal *Journal
 	seen    map[int]int // observations of each attempt that the journal holds
+	seq     uint64      // of its newest event
 	first   Body
 	record  LaunchRecord
 }
@@ -194,11 +196,11 @@ func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) 
 		return err
 	}
 	// The launch goes on by the rules it began with.
-	if l.machine, err = NewMachine(header.Options); err != nil {
+	if l.machine, err = header.machine(); err != nil {
 		return err
 	}
 	l.remember(conn, s)
-	l.seen, _ = fold(l.machine, entries)
+	l.seen, l.seq = fold(l.machine, header.Seen, entries)
 	l.memory.resume(entries)
 	if l.journal, err = AppendJournal(l.Journal()); err != nil {
 		return err
@@ -207,7 +209,7 @@ func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) 
 		Restarts: hello.Restarts, Attempt: hello.Attempt, Server: hello.Server,
 		Exited: hello.Exited, TreeGone: hello.TreeGone,
 	}
-	if len(entries) == 0 {
+	if len(entries) == 0 && len(header.Snapshot) == 0 {
 		l.first = Begin{}
 	}
 	return nil
