@@ -188,8 +188,8 @@ func (w *watcher) goneRanks(server wire.Proc) *RankGone {
 			if name, ok := rankTitle(proc.Command(now)); ok {
 				w.ranks[pid] = name
 			}
-		case !alive && title != "":
-			gone := &RankGone{Rank: title, Proc: p}
+		case !alive && (title != "" || w.lostChild(p, server)):
+			gone := &RankGone{Rank: or(title, "a process of the server"), Proc: p}
 			if status, ok := proc.ExitStatus(pid); ok {
 				gone.Status = &wire.Status{Code: max(status.ExitStatus(), 0)}
 				if status.Signaled() {
@@ -204,6 +204,14 @@ func (w *watcher) goneRanks(server wire.Proc) *RankGone {
 		}
 	}
 	return nil
+}
+
+// lostChild reports whether a child of the server died of a signal before it
+// took its title and lies there uncollected: a server that looks after its
+// children collects them.
+func (w *watcher) lostChild(p, server wire.Proc) bool {
+	status, ok := proc.ExitStatus(p.PID)
+	return ok && p.PPID == server.PID && status.Signaled()
 }
 
 // rankTitle reads the titles that SGLang gives the processes that a server

@@ -25,28 +25,40 @@ func TestMain(m *testing.M) {
 		main() // a copy of ourselves that a test, or sglaunch, has started
 		return
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tidy{m}, map[string]func(){
 		"sglaunch": main,
 		"standin":  standin,
 	})
 }
 
-// shared is built once for all scripts: compiling the stand-in NVML library is
-// the same for each.
-var shared = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "sglaunch-nvml-")
-	if err != nil {
+// sharedDir holds the stand-in NVML library that all tests load.
+var sharedDir string
+
+// shared builds it once: compiling it is the same for each test.
+var shared = sync.OnceValues(func() (lib string, err error) {
+	if sharedDir, err = os.MkdirTemp("", "sglaunch-nvml-"); err != nil {
 		return "", err
 	}
-	return rehearsal.BuildNVML(dir)
+	return rehearsal.BuildNVML(sharedDir)
 })
+
+// tidy removes the library when the last test has ended.
+type tidy struct{ m *testing.M }
+
+func (t tidy) Run() int {
+	defer func() {
+		if sharedDir != "" {
+			_ = os.RemoveAll(sharedDir)
+		}
+	}()
+	return t.m.Run()
+}
 
 func TestScripts(t *testing.T) {
 	lib, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(lib) })
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {

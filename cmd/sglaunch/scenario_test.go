@@ -154,6 +154,8 @@ name = "story"
 drain = "20s"
 grace = "5s"
 release = "30s"
+[gpu]
+sample = { starting = "200ms" }
 [phases.limits]
 distributed_init = { quiet = "10s" }
 loading_weights = { quiet = "10s" }
