@@ -3,11 +3,11 @@
 # a little further.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-seconds=${SGLAUNCH_FUZZ_SECONDS:-5}
+runs=${SGLAUNCH_FUZZ_RUNS:-2000}
 
 git ls-files '*_test.go' | xargs grep -lE '^func Fuzz' | xargs -n 1 dirname | sort -u | while read -r folder; do
 	sed -nE 's/^func (Fuzz[A-Za-z0-9_]+)\(.*/\1/p' "$folder"/*_test.go | while read -r target; do
 		echo "$folder $target"
-		go test "./$folder" -run '^$' -fuzz "^$target\$" -fuzztime "${seconds}s" </dev/null
+		go test "./$folder" -run '^$' -fuzz "^$target\$" -fuzztime "${runs}x" </dev/null
 	done
 done
