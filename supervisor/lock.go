@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,8 +47,9 @@ func takeName(s Setup, hello *wire.Hello) (*flock.Flock, error) {
 		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
 	}
 	var h holder
-	if data, err := os.ReadFile(path); err == nil {
-		_ = json.Unmarshal(data, &h) // an empty file is a new lock
+	before, err := os.ReadFile(path)
+	if err == nil {
+		_ = json.Unmarshal(before, &h) // an empty file is a new lock
 	}
 	mine := h.Shim.PID == hello.PID && h.Shim.Start == hello.Start
 	if !locked || h.alive() && !mine {
@@ -57,7 +59,7 @@ func takeName(s Setup, hello *wire.Hello) (*flock.Flock, error) {
 	}
 	socket, _ := s.socket() // where there is none, the launch says so itself
 	data, err := json.Marshal(holder{Shim: wire.Proc{PID: hello.PID, Start: hello.Start}, Boot: proc.BootID(), Socket: socket})
-	if err == nil {
+	if err == nil && !bytes.Equal(data, before) { // who looks at a launch that lives finds its file whole
 		err = os.WriteFile(path, data, statedir.FileMode)
 	}
 	if err != nil {

@@ -29,6 +29,7 @@ type station struct {
 
 	mu     sync.Mutex // guards what follows
 	view   View
+	public bool   // the attempt was announced
 	text   string // newest word to a person
 	failed *serve.Failure
 	next   *serve.Next
@@ -36,7 +37,7 @@ type station struct {
 }
 
 func newStation(h *Hands, v View) *station {
-	return &station{h: h, view: v, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	return &station{h: h, view: v, public: !v.Ready.IsZero(), wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
 // open begins to answer. A launch without a control socket goes on: signals
@@ -46,7 +47,7 @@ func (s *station) open() {
 		s.work.Go(s.systemd)
 	}
 	if s.h.Hooks.Any() {
-		s.hooks = notify.NewRunner(s.h.Hooks, !s.view.Ready.IsZero(), func(err error) {
+		s.hooks = notify.NewRunner(s.h.Hooks, s.public, func(err error) {
 			s.h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
 		})
 	}
@@ -142,7 +143,10 @@ func (s *station) told(e envelope) {
 		s.text = e.Text
 	}
 	switch e.Event {
+	case "announced":
+		s.public = true
 	case "attempt_ended":
+		s.public = false
 		if outcome := field("outcome"); outcome != string(OutcomeStopped) {
 			s.failed = &serve.Failure{Attempt: e.Attempt, Outcome: outcome,
 				Cause: field("cause"), Phase: field("phase"), Text: field("text")}
@@ -184,6 +188,7 @@ func (s *station) status() serve.Status {
 	st := serve.Status{
 		V: serve.Version, Time: time.Now(), Launch: s.h.Name, Attempt: v.Attempt, Event: serve.EventStatus,
 		Text: s.text, State: string(v.State), Since: v.Spawned, Degraded: v.Degraded, Failed: s.failed, Next: s.next, Exit: s.exit,
+		Announced: s.public,
 	}
 	s.mu.Unlock()
 	l := s.h.launch
@@ -207,7 +212,7 @@ func (s *station) running(st *serve.Status, v View) {
 		st.Processes.Members = 0
 	}
 	st.Phase, st.PhaseSince = v.Phase.String(), v.Phased
-	st.Ready, st.ReadySince, st.Announced = !v.Ready.IsZero(), v.Ready, !v.Ready.IsZero()
+	st.Ready, st.ReadySince = !v.Ready.IsZero(), v.Ready
 	st.Moved = &serve.Moved{Time: v.Moved, By: v.MovedBy}
 	report, ok := s.h.reader.Report()
 	if !ok {

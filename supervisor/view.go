@@ -35,7 +35,9 @@ func (m *Machine) View() View {
 		stop := *m.stop
 		v.Stop = &stop
 	}
-	v.Deadline, _ = m.Deadline()
+	if at, armed := m.Deadline(); armed {
+		v.Deadline = at
+	}
 	if m.run.SpawnedAt.IsZero() {
 		return v
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,9 @@ type standing struct {
 	dir string
 }
 
-func startStanding(t *testing.T, name string) standing {
+// startStanding starts one of that name, with more of launch.toml in dir and
+// more environment.
+func startStanding(t *testing.T, dir, name, config string, env ...string) standing {
 	t.Helper()
 	lib, err := shared()
 	if err != nil {
@@ -33,7 +36,6 @@ func startStanding(t *testing.T, name string) standing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	stage, err := rehearsal.Build(filepath.Join(dir, "stage"), rehearsal.Options{GPUs: 2, Speed: 60, Shards: 20})
 	if err != nil {
 		t.Fatal(err)
@@ -43,8 +45,13 @@ func startStanding(t *testing.T, name string) standing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"run", "--server.name=" + name, "--stop.drain=20s", "--stop.grace=5s", "--"}, stage.Command(stage.Args(2, port)...)...)
-	return standing{startLaunch(t, dir, stage.Env(scenario), args...), dir}
+	toml := filepath.Join(dir, "launch.toml")
+	config = fmt.Sprintf("[server]\nname = %q\n[stop]\ndrain = \"20s\"\ngrace = \"5s\"\n%s", name, config)
+	if err := os.WriteFile(toml, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"run", "-c", toml, "--"}, stage.Command(stage.Args(2, port)...)...)
+	return standing{startLaunch(t, dir, append(stage.Env(scenario), env...), args...), dir}
 }
 
 // sglaunch runs another command beside the launch.
@@ -108,7 +115,7 @@ func (s standing) eventually(what string, ok func() bool) {
 // A launch is asked how far it is, followed, started anew and stopped, all by
 // name, while its server runs.
 func TestAskedAndTold(t *testing.T) {
-	s := startStanding(t, "glm")
+	s := startStanding(t, t.TempDir(), "glm", "")
 	s.await(`server is process`)
 	watched := &lockedBuffer{}
 	self, err := os.Executable()
@@ -138,8 +145,8 @@ func TestAskedAndTold(t *testing.T) {
 		t.Errorf("after the restart the status is %+v", again)
 	}
 
-	if code, _, errout := s.sglaunch("stop", "--wait"); code != exitOK {
-		t.Fatalf("stop: %d %s", code, errout)
+	if code, out, errout := s.sglaunch("stop", "--wait"); code != exitOK || !strings.Contains(out, "glm: ended with 0: stopped as asked: sglaunch stop") {
+		t.Fatalf("stop: %d %s %s", code, out, errout)
 	}
 	if code := s.wait(); code != exitOK {
 		t.Errorf("the launch ended with %d", code)
@@ -172,7 +179,7 @@ func TestAskedAndTold(t *testing.T) {
 // A supervisor that does not answer is told apart from one that is dead, and a
 // launch without either is stopped all the same.
 func TestWhichOfTheThreeLives(t *testing.T) {
-	s := startStanding(t, "glm")
+	s := startStanding(t, t.TempDir(), "glm", "")
 	s.await(readyLine)
 	before := s.status()
 	if err := syscall.Kill(before.Processes.Supervisor, syscall.SIGSTOP); err != nil {

@@ -24,7 +24,9 @@ func newStopCommand() *cobra.Command {
 		Long: `Stop a launch as SIGTERM does: the server may drain, everything that belongs to
 it ends, the GPU memory comes back, patched files are restored. Without NAME:
 the launch that runs, if there is one. A launch whose supervisor does not answer
-is stopped by signal.`,
+is stopped by signal.
+
+With --wait the exit code is that of the launch.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := theOne(args)
@@ -34,7 +36,10 @@ is stopped by signal.`,
 			if err := stopLaunch(c.Context(), c.OutOrStdout(), l, now); err != nil || !wait {
 				return err
 			}
-			return awaitEnd(c.Context(), l.Shim)
+			if err := awaitEnd(c.Context(), l.Shim); err != nil {
+				return err
+			}
+			return tellEnd(c.Context(), c.OutOrStdout(), l.Name)
 		},
 	}
 	c.Flags().BoolVar(&now, "now", false, "do not let the server drain")
@@ -101,6 +106,23 @@ func stopLaunch(ctx context.Context, w io.Writer, l supervisor.Outside, now bool
 		return fmt.Errorf("cannot stop %q: cannot signal process %d: %w", l.Name, l.Shim.PID, err)
 	}
 	fmt.Fprintf(w, "%s does not answer; SIGTERM was sent to process %d\n", l.Name, l.Shim.PID)
+	return nil
+}
+
+// tellEnd says how a launch has ended.
+func tellEnd(ctx context.Context, w io.Writer, name string) error {
+	dir, err := statedir.Open()
+	if err != nil {
+		return err
+	}
+	st, err := supervisor.Look(ctx, dir, supervisor.Find(dir, name))
+	if err != nil || st.Exit == nil {
+		return err // its records lie elsewhere: [log] directory
+	}
+	fmt.Fprintf(w, "%s: %s\n", name, st.Line())
+	if st.Exit.Code != exitOK {
+		return quietExit(st.Exit.Code)
+	}
 	return nil
 }
 
