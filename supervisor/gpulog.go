@@ -44,7 +44,7 @@ func (h *Hands) writeSamples() {
 	var file appender
 	for s := range h.samples {
 		file.to(h.attemptFolder(s.attempt).Path + "/gpu.jsonl")
-		_ = file.write(append(s.line, '\n'))
+		_, _ = file.Write(append(s.line, '\n'))
 	}
 	file.close()
 }

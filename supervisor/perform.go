@@ -2,10 +2,11 @@ package supervisor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/mask"
@@ -181,13 +182,10 @@ func (h *Hands) report(attempt int, r Report) {
 // result.
 func (h *Hands) writeRecords() {
 	var file appender
+	log := zerolog.New(&file)
 	for e := range h.records {
-		line, err := json.Marshal(e)
-		if err != nil {
-			continue
-		}
 		file.to(h.attemptFolder(e.Attempt).Events())
-		_ = file.write(append(line, '\n'))
+		logEvent(log, e)
 		switch e.Event {
 		case "server_ready": // a launch that serves for weeks may end with the machine
 			if report, ok := h.reader.Report(); ok {

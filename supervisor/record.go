@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+	"github.com/rs/zerolog"
 
 	"sglaunch/internal/mask"
 	"sglaunch/internal/proc"
@@ -85,6 +86,24 @@ func writeJSON(path string, v any) error {
 // envelope is the form of every JSON document that scripts may read.
 type envelope = serve.Envelope
 
+// logEvent writes one event as a log line: info is what a person was told too,
+// debug what stands in the records alone.
+func logEvent(log zerolog.Logger, e envelope) {
+	line := log.Debug()
+	if e.Text != "" {
+		line = log.Info()
+	}
+	line.Int("v", e.V).Str("time", e.Time.Format(time.RFC3339Nano)).Str("launch", e.Launch).
+		Int("attempt", e.Attempt).Str("event", e.Event)
+	if e.Text != "" {
+		line.Str("text", e.Text)
+	}
+	if len(e.Fields) > 0 {
+		line.Interface("fields", e.Fields)
+	}
+	line.Send()
+}
+
 // appender writes to one file at a time and opens the next when asked for it.
 // It is used by one goroutine; the disk may refuse or hold it.
 type appender struct {
@@ -102,12 +121,12 @@ func (a *appender) to(path string) {
 	a.file, a.err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, statedir.FileMode)
 }
 
-func (a *appender) write(p []byte) error {
+// Write implements io.Writer on the file of the moment.
+func (a *appender) Write(p []byte) (int, error) {
 	if a.err != nil {
-		return a.err
+		return 0, a.err
 	}
-	_, err := a.file.Write(p)
-	return err
+	return a.file.Write(p)
 }
 
 func (a *appender) close() {
