@@ -1,6 +1,10 @@
 package proc
 
-import "os"
+import (
+	"errors"
+	"os"
+	"slices"
+)
 
 // Membership says which processes belong together. A process belongs by any
 // one sign, and everything below a member belongs too.
@@ -23,13 +27,18 @@ type Membership struct {
 // verified: a member whose parent has ended meanwhile stays a member.
 type hunt struct {
 	Membership
-	known  map[ID]bool
-	marked map[ID]bool
-	own    int // our session: never taken as a whole
+	known    map[ID]bool
+	unmarked map[ID]bool // have said that they do not carry the marker
+	mute     map[ID]int  // how often one did not answer
+	sessions map[int]bool
+	newest   int // pid that the kernel had given out last
+	own      int // our session: never taken as a whole
 }
 
 func newHunt(m Membership) *hunt {
-	h := &hunt{Membership: m, known: map[ID]bool{}, marked: map[ID]bool{}}
+	h := &hunt{
+		Membership: m, known: map[ID]bool{}, unmarked: map[ID]bool{}, mute: map[ID]int{}, sessions: setOf(m.Sessions),
+	}
 	for _, id := range m.Recorded {
 		h.known[id] = true
 	}
@@ -46,12 +55,16 @@ func Members(m Membership) ([]Proc, error) {
 }
 
 func (h *hunt) look() (members []Proc, complete bool, err error) {
-	table, complete, err := lookAll()
+	table, newest, complete, err := lookAll()
 	if err != nil {
 		return nil, false, err
 	}
+	if newest < h.newest { // the numbers began anew: one of a session seen before may be another's
+		h.sessions = setOf(h.Sessions)
+	}
+	h.newest = newest
 	spared := spared(table, h.Exclude)
-	groups, sessions := setOf(h.Groups), setOf(h.Sessions)
+	groups := setOf(h.Groups)
 	roots := map[int]bool{}
 	for _, id := range h.Roots {
 		roots[id.PID] = table[id.PID].Start == id.Start
@@ -61,20 +74,25 @@ func (h *hunt) look() (members []Proc, complete bool, err error) {
 		ours[p.PID] = p
 		h.known[p.ID] = true
 		if p.Session != h.own && p.Session > 0 {
-			sessions[p.Session] = true
+			h.sessions[p.Session] = true
 		}
 	}
 	for _, p := range table {
-		if !spared[p.PID] && (h.known[p.ID] || groups[p.Group] || h.hasMarker(p)) {
+		if spared[p.PID] {
+			continue
+		}
+		marked, sure := h.hasMarker(p)
+		if marked || h.known[p.ID] || groups[p.Group] {
 			take(p)
 		}
+		complete = complete && sure
 	}
 	for grown := true; grown; {
 		grown = false
 		for _, p := range table {
 			_, in := ours[p.PID]
 			_, child := ours[p.PPID]
-			if !in && !spared[p.PID] && (child || roots[p.PPID] || sessions[p.Session]) {
+			if !in && !spared[p.PID] && (child || roots[p.PPID] || h.sessions[p.Session]) {
 				take(p)
 				grown = true
 			}
@@ -109,17 +127,26 @@ func spared(table Table, exclude []ID) map[int]bool {
 	return spared
 }
 
-// hasMarker asks a process once: its environment can only be wiped later.
-func (h *hunt) hasMarker(p Proc) bool {
-	if h.Marker == "" || p.State == 'Z' {
-		return false
+// muteLimit is how many looks wait for a process that does not answer.
+const muteLimit = 5
+
+// hasMarker asks a process until it has answered: its environment can only be
+// wiped later. Unsure means that it has not, yet: the machine is busy, or it is
+// about to begin a program and has neither arguments nor environment.
+func (h *hunt) hasMarker(p Proc) (has, sure bool) {
+	if h.Marker == "" || p.State == 'Z' || h.unmarked[p.ID] || h.mute[p.ID] >= muteLimit {
+		return false, true
 	}
-	has, asked := h.marked[p.ID]
-	if !asked {
-		has = HasEnv(p.PID, h.Marker)
-		h.marked[p.ID] = has
+	env, err := Environ(p.PID)
+	switch {
+	case slices.Contains(env, h.Marker):
+		return true, true
+	case errors.Is(err, errStuck), err == nil && len(env) == 0 && !hasBegun(p.PID):
+		h.mute[p.ID]++
+		return false, false
 	}
-	return has
+	h.unmarked[p.ID] = true
+	return false, true
 }
 
 func setOf(numbers []int) map[int]bool {

@@ -7,15 +7,16 @@ type Table map[int]Proc
 
 // Look reads all processes.
 func Look() (Table, error) {
-	table, _, err := lookAll()
+	table, _, _, err := lookAll()
 	return table, err
 }
 
-// lookAll says too whether the look is complete, as sweep has it.
-func lookAll() (table Table, complete bool, err error) {
+// lookAll says too which pid is the newest and whether the look is complete, as
+// sweep has it.
+func lookAll() (table Table, newest int, complete bool, err error) {
 	table = Table{}
-	_, complete, err = sweep(func(int) bool { return false }, func(p Proc) { table[p.PID] = p })
-	return table, complete, err
+	newest, complete, err = sweep(func(int) bool { return false }, func(p Proc) { table[p.PID] = p })
+	return table, newest, complete, err
 }
 
 // Descendants returns everything below root, root itself not included.

@@ -50,6 +50,13 @@ func HasEnv(pid int, marker string) bool {
 	return err == nil && slices.Contains(env, marker)
 }
 
+// hasBegun reports whether a process has arguments. It has none for the moment in
+// which the kernel gives it another program; nor has a kernel thread.
+func hasBegun(pid int) bool {
+	text, err := fileOf(pid, "cmdline", 1)
+	return err == nil && len(text) > 0
+}
+
 // Condition says in words why a process may not end, or "" where its state
 // letter says it all.
 func Condition(p Proc) string {

@@ -29,8 +29,6 @@ type link struct {
 	outbox []wire.Message
 	err    error // the link is of no use any more
 	fresh  *feed // output asked for since the last look
-	// streaming is the spool whose Drained the stream will tell.
-	streaming *spool
 }
 
 // socketPair returns both ends of the link. Theirs is for the supervisor alone.
@@ -68,22 +66,12 @@ func (l *link) send(m wire.Message) {
 	l.wake.ring()
 }
 
-// drained says that an attempt's output is complete. A stream says it itself
-// once it has sent everything.
-func (l *link) drained(s *spool) {
-	l.mu.Lock()
-	streaming := l.streaming == s
-	l.mu.Unlock()
-	if !streaming {
-		l.send(drainedMessage(s))
-	}
-}
-
-// stream sends output from an offset on, then what follows, then Drained.
+// stream sends output from an offset on, then what follows, then Drained. Nobody
+// else says Drained: a server that ends at once would seem to have said nothing,
+// if its end came before the supervisor has asked for its output.
 func (l *link) stream(s *spool, offset int64) {
 	l.mu.Lock()
 	l.fresh = &feed{spool: s, offset: offset}
-	l.streaming = s
 	l.mu.Unlock()
 	s.listen(l.wake)
 }

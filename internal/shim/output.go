@@ -126,7 +126,7 @@ func (s *shim) outputEnded(sp *spool) {
 	}
 }
 
-// drain closes the attempt's output.
+// drain closes the attempt's output; whoever reads it comes to its end now.
 func (s *shim) drain(cut bool) {
 	if s.facts.Drained {
 		return
@@ -137,9 +137,6 @@ func (s *shim) drain(cut bool) {
 	s.facts.Output = sp.size()
 	if s.srv.stage != nil {
 		s.srv.stage.close()
-	}
-	if s.sup.link != nil {
-		s.sup.link.drained(sp)
 	}
 	s.advanceEnding()
 }

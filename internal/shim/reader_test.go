@@ -188,6 +188,44 @@ func TestNoLog(t *testing.T) {
 	r.exit(10 * time.Second)
 }
 
+// A server that is gone before the supervisor asks for its output is heard all
+// the same, with and without a log: the end comes behind the last byte.
+func TestOutputIsAskedForLate(t *testing.T) {
+	for _, log := range []string{"server.log", "absent/server.log"} {
+		r := newRig(t, rigOptions{})
+		p := r.supervisor()
+		spec := r.spec(1, "echo", "hello")
+		spec.Log = filepath.Join(r.dir, log)
+		p.send(wire.Message{Type: wire.Spawn, Spec: &spec})
+		p.await(wire.Exited)
+		eventually(t, "the shim to close the terminal", func() bool { return !holdsTerminal(r.pid()) })
+		p.kill(1)
+		p.await(wire.TreeGone) // whatever was said before it has arrived
+		if p.has(wire.Drained) {
+			t.Error("the end was told before the output")
+		}
+		p.send(wire.Message{Type: wire.Stream, Attempt: 1})
+		if m := p.await(wire.Drained); m.To != 6 || m.Cut {
+			t.Errorf("drained: %+v", m)
+		}
+		same(t, "stream", p.received(), []byte("hello\n"))
+		p.finish(0)
+		r.exit(10 * time.Second)
+	}
+}
+
+// holdsTerminal reports whether a process has the near end of a pty open; one
+// that cannot be asked does.
+func holdsTerminal(pid int) bool {
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name())); strings.HasSuffix(to, "/ptmx") {
+			return true
+		}
+	}
+	return err != nil
+}
+
 // A descendant that holds the terminal dies with the tree.
 func TestGrandchildHoldsTheTerminal(t *testing.T) {
 	r := newRig(t, rigOptions{})

@@ -333,6 +333,13 @@ func (p *part) await(kind string) (found wire.Message) {
 	return found
 }
 
+// has reports whether a message of a type has come that was not awaited yet.
+func (p *part) has(kind string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.messages, func(m wire.Message) bool { return m.Type == kind })
+}
+
 func (p *part) send(m wire.Message) {
 	p.t.Helper()
 	if err := p.conn.Send(m); err != nil {

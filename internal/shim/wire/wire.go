@@ -31,7 +31,7 @@ const MaxFrame = 4 << 20
 const (
 	Adopt   = "adopt"   // Launch: this is the launch; remember it for the next supervisor
 	Spawn   = "spawn"   // Spec: start the server of an attempt
-	Stream  = "stream"  // Attempt, From: send output from this offset on, then live
+	Stream  = "stream"  // Attempt, From: send output from this offset on, then live, then Drained
 	Reading = "reading" // From, To: about to interpret this stretch (so that a deadly one is known)
 	Read    = "read"    // To: done with everything before this offset
 	Signal  = "signal"  // Attempt, Sig, Scope
@@ -51,7 +51,7 @@ const (
 	SpawnFailed = "spawn_failed" // Attempt, Text
 	Member      = "member"       // Attempt, Proc: a descendant seen for the first time
 	Exited      = "exited"       // Attempt, Status: the server itself has ended
-	Drained     = "drained"      // Attempt, To: no more output; Cut: bytes may be missing, a descendant held the terminal
+	Drained     = "drained"      // Attempt, To: the end of a Stream, no more output; Cut: bytes may be missing, a descendant held the terminal
 	TreeGone    = "tree_gone"    // Attempt: no process of the attempt is left
 	TreeLeft    = "tree_left"    // Attempt, Procs: these would not go
 	Gap         = "gap"          // Attempt, From, To: output that neither memory nor disk holds
