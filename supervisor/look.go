@@ -132,7 +132,7 @@ func lookAtRecords(st *serve.Status, dir statedir.Dir, name string) error {
 	default:
 		st.State = serve.StateDead
 		st.Processes.Members = livingOf(l, st.Attempt)
-		st.Text = fmt.Sprintf("sglaunch was killed; %d processes of the server are left", st.Processes.Members)
+		st.Text = fmt.Sprintf("sglaunch was killed; %d processes of the server are left; sglaunch recover ends them and restores files", st.Processes.Members)
 	}
 	return nil
 }

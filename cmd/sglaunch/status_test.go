@@ -210,3 +210,33 @@ func TestWhichOfTheThreeLives(t *testing.T) {
 		t.Errorf("the launch ended with %d:\n%s", code, s.stderr.bytes())
 	}
 }
+
+// A launch that was killed with everything of its own is dead until somebody
+// recovers it.
+func TestDeadLaunch(t *testing.T) {
+	dir := t.TempDir()
+	s := standing{startLaunch(t, dir, nil, "run", "--server.name=glm", "--", "sh", "-c", "trap '' TERM; while :; do sleep 1000; done"), dir}
+	s.await(`server is process`)
+	st := s.status("glm")
+	for _, pid := range []int{st.Processes.Supervisor, st.Processes.Shim} {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pid := range []int{st.Processes.Supervisor, st.Processes.Shim} {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.wait()
+	s.eventually("it is dead", func() bool { return s.status("glm").State == serve.StateDead })
+	if code, out, _ := s.sglaunch("status", "glm"); code != exitOK || !strings.Contains(out, "glm: dead") || !strings.Contains(out, "sglaunch was killed") {
+		t.Errorf("status says %d %q", code, out)
+	}
+	if code, out, errout := s.sglaunch("recover"); code != exitOK {
+		t.Errorf("recover: %d %s %s", code, out, errout)
+	}
+	if st := s.status("glm"); st.Exit == nil || st.Exit.Code != exitHeld {
+		t.Errorf("after the recovery the status is %+v", st)
+	}
+}

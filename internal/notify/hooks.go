@@ -147,7 +147,9 @@ func (r *Runner) queue(lane string, j job) {
 	select {
 	case c <- j:
 	default:
-		go r.trouble(fmt.Errorf("cannot tell %s: %d earlier events wait for it", j.name, laneDepth))
+		r.work.Go(func() { // who hears of trouble may be slow
+			r.trouble(fmt.Errorf("cannot tell %s: %d earlier events wait for it", j.name, laneDepth))
+		})
 	}
 }
 
