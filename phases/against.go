@@ -115,7 +115,7 @@ func (c *comparer) scan(r io.Reader, f func(*shapedLine)) error {
 }
 
 func (c *comparer) read(p piece, f func(*shapedLine)) {
-	before := c.prefix.parse(p.text, &c.h)
+	before := c.prefix.parse(p.text, markAll, &c.h)
 	for _, msg := range [][]byte{before, c.h.msg} {
 		if len(bytes.TrimSpace(msg)) == 0 || bytes.HasPrefix(msg, serverArgs) {
 			continue
@@ -166,8 +166,8 @@ func isValueByte(c byte) bool {
 
 // note remembers which milestones an output reached.
 func (c *comparer) note(l *shapedLine, seen map[string]bool) {
-	hits := newHitSet(len(c.rules.rules))
-	c.rules.find(l.msg, hits)
+	var hits hitSet
+	c.rules.find(l.msg, &hits)
 	hits.each(func(i int) {
 		r := c.rules.rules[i]
 		if r.Kind == RuleFault || r.Kind == RuleNoise || r.Kind == RuleFrame || seen[r.ID] {

@@ -114,9 +114,6 @@ func parseCount(b []byte) (int64, bool) {
 
 // bars reads every bar of a line.
 func (t *Tracker) bars(msg []byte) {
-	if bytes.IndexByte(msg, '%') < 0 {
-		return
-	}
 	for range 4096 {
 		b, rest, ok := nextBar(msg)
 		if !ok {
@@ -138,32 +135,26 @@ func (t *Tracker) bar(b bar) {
 		}
 		return
 	}
-	var found *Rule
-	var name string
-	hits := t.barHits
-	hits.reset()
-	t.rules.find(b.desc, hits)
-	hits.each(func(i int) {
-		r := t.rules.rules[i]
-		if found != nil || r.Kind != RuleProgress {
-			return
+	var found *match
+	matches := t.memo.match(b.desc)
+	for i := range matches {
+		if matches[i].rule.Kind == RuleProgress {
+			found = &matches[i]
+			break
 		}
-		if groups, ok := r.match(b.desc); ok {
-			found, name = r, string(r.group(b.desc, groups, "name"))
-			n.seenRules[r] = true
-			if r.From == "" {
-				n.sglang = true
-			}
-			t.numbers(r, b.desc, groups)
-		}
-	})
+	}
 	if found == nil {
 		return
 	}
-	if found.Activity != "" && !contains(n.active, found.Activity) {
-		t.activity(found, b.desc)
+	r := found.rule
+	n.seenRules.add(found.number)
+	n.sglang = n.sglang || r.From == ""
+	n.read(found)
+	name := string(r.group(b.desc, found.groups, "name"))
+	if r.Activity != "" && !contains(n.active, r.Activity) {
+		t.activity(r, b.desc)
 	}
-	t.count(found, rank, b, found.Unit, name)
+	t.count(r, rank, b, r.Unit, name)
 }
 
 // countGroups counts a stamped line that tells done and total itself.

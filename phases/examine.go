@@ -24,21 +24,24 @@ func (t *Tracker) examine() {
 	}
 	open := l.node.open[l.key]
 	inFrames := open != nil && open.frames && !open.message && len(msg) > 0 && msg[0] == ' '
-	t.hits.reset()
-	t.rules.find(msg, t.hits)
-	if t.hits.any && t.noise(msg, open) {
+	literal := l.h.marks&markLiteral != 0
+	t.found = nil
+	if literal || t.rules.concern(msg) {
+		t.found = t.memo.match(msg)
+	}
+	if len(t.found) > 0 && t.noise(msg, open) {
 		return
 	}
 	if !l.h.stamped && t.traceback(msg, open, inFrames) {
 		return
 	}
-	if !l.h.stamped {
+	if !l.h.stamped && l.h.marks&markPercent != 0 {
 		t.bars(msg)
 	}
-	if t.hits.any {
+	if len(t.found) > 0 {
 		t.apply(msg)
 	}
-	if l.h.stamped && bytes.Contains(msg, tracebackHead) && l.node.open[-1] == nil {
+	if literal && l.h.stamped && bytes.Contains(msg, tracebackHead) && l.node.open[-1] == nil {
 		t.openFailure()
 	}
 }
@@ -61,15 +64,9 @@ func (t *Tracker) begin() {
 
 // noise tells whether a rule knows the line as harmless; nothing else sees it.
 func (t *Tracker) noise(msg []byte, open *failure) (harmless bool) {
-	t.hits.each(func(i int) {
-		r := t.rules.rules[i]
-		if r.Kind != RuleNoise || harmless {
-			return
-		}
-		if _, ok := r.match(msg); ok {
-			harmless = true
-		}
-	})
+	for _, m := range t.found {
+		harmless = harmless || m.rule.Kind == RuleNoise
+	}
 	if !harmless {
 		return false
 	}
@@ -86,26 +83,24 @@ func (t *Tracker) noise(msg []byte, open *failure) (harmless bool) {
 // apply performs the rules that match a line, in their order.
 func (t *Tracker) apply(msg []byte) {
 	var target *failure
-	t.hits.each(func(i int) {
-		r := t.rules.rules[i]
+	n := t.line.node
+	for i := range t.found {
+		m := &t.found[i]
+		r := m.rule
 		if r.Kind == RuleFrame || r.Kind == RuleNoise {
-			return
+			continue
 		}
-		groups, ok := r.match(msg)
-		if !ok {
-			return
-		}
-		t.line.node.seenRules[r] = true
+		n.seenRules.add(m.number)
 		if r.From == "" && r.Kind != RuleFault {
-			t.line.node.sglang = true
+			n.sglang = true
 		}
-		t.numbers(r, msg, groups)
+		n.read(m)
 		if r.Kind == RuleFault {
-			target = t.faultLine(r, msg, groups, target)
-			return
+			target = t.faultLine(r, msg, m.groups, target)
+			continue
 		}
-		t.perform(r, msg, groups)
-	})
+		t.perform(r, msg, m.groups)
+	}
 }
 
 // perform does what a matching rule that is no fault asks for.
@@ -267,19 +262,10 @@ func (t *Tracker) emit(o Observation) {
 	t.out = append(t.out, o)
 }
 
-// numbers picks up the groups n_NAME of a match.
-func (t *Tracker) numbers(r *Rule, msg []byte, groups []int) {
-	re, _ := r.pattern()
-	if re == nil || groups == nil {
-		return
-	}
-	for i, name := range re.SubexpNames() {
-		if len(name) < 3 || name[:2] != "n_" || groups[2*i] < 0 {
-			continue
-		}
-		if v, err := strconv.ParseFloat(string(msg[groups[2*i]:groups[2*i+1]]), 64); err == nil {
-			t.line.node.numbers[name[2:]] = v
-		}
+// read keeps the numbers of a match for the report.
+func (n *node) read(m *match) {
+	for _, x := range m.numbers {
+		n.numbers[x.name] = x.value
 	}
 }
 
@@ -311,8 +297,8 @@ func (t *Tracker) checkDrift(n *node) {
 	if t.drifted || !n.begun {
 		return
 	}
-	for _, r := range t.rules.rules {
-		if r.Expected && !n.seenRules[r] {
+	for i, r := range t.rules.rules {
+		if r.Expected && !n.seenRules.has(i) {
 			t.drift = append(t.drift, r.ID)
 		}
 	}

@@ -52,7 +52,7 @@ func messages(line []byte) [][]byte {
 	var p prefixer
 	var h header
 	var all [][]byte
-	if before := p.parse(line, &h); before != nil {
+	if before := p.parse(line, markAll, &h); before != nil {
 		all = append(all, before)
 	}
 	all = append(all, h.msg)

@@ -9,7 +9,7 @@ const genericCause = "scheduler_exception"
 // carries no prefix. It tells whether the line needs no other reading.
 func (t *Tracker) traceback(msg []byte, open *failure, inFrames bool) (done bool) {
 	switch {
-	case bytes.Contains(msg, tracebackHead):
+	case t.line.h.marks&markLiteral != 0 && bytes.Contains(msg, tracebackHead):
 		t.tracebackHead(open)
 		return bytes.HasPrefix(msg, tracebackHead)
 	case isFrame(msg):
@@ -20,7 +20,7 @@ func (t *Tracker) traceback(msg []byte, open *failure, inFrames bool) (done bool
 			open.frames, open.message = true, false
 			open.ours = open.ours || bytes.Contains(msg, []byte("sglang/"))
 			open.keepFile(msg)
-			t.frameHint(msg, open)
+			t.frameHint(open)
 		}
 		return true
 	case inFrames:
@@ -64,17 +64,13 @@ func (t *Tracker) exception(msg, class []byte, open *failure) {
 		return
 	}
 	known := false
-	t.hits.each(func(i int) {
-		r := t.rules.rules[i]
-		if r.Kind != RuleFault {
-			return
+	for _, m := range t.found {
+		if m.rule.Kind == RuleFault && t.repeated(m.rule, msg, m.groups) {
+			l.node.seenRules.add(m.number)
+			t.record(m.rule, msg, m.groups, open)
+			known = known || m.rule.Severity != SeverityClue
 		}
-		if groups, ok := r.match(msg); ok && t.repeated(r, msg, groups) {
-			l.node.seenRules[r] = true
-			t.record(r, msg, groups, open)
-			known = known || r.Severity != SeverityClue
-		}
-	})
+	}
 	if !known {
 		t.record(nil, msg, nil, open)
 	}
@@ -121,18 +117,13 @@ func (t *Tracker) openFailure() *failure {
 }
 
 // frameHint learns the phase from a frame. The deepest frame that tells counts.
-func (t *Tracker) frameHint(msg []byte, open *failure) {
-	l := &t.line
-	t.hits.each(func(i int) {
-		r := t.rules.rules[i]
-		if r.Kind != RuleFrame {
-			return
+func (t *Tracker) frameHint(open *failure) {
+	for _, m := range t.found {
+		if m.rule.Kind == RuleFrame {
+			open.hint = m.rule.Phase
+			t.line.node.settle(open)
 		}
-		if _, ok := r.match(msg); ok {
-			open.hint = r.Phase
-			l.node.settle(open)
-		}
-	})
+	}
 }
 
 // record makes a fault of the line, offers it to its failure and says so.

@@ -6,68 +6,71 @@ import (
 	"strings"
 )
 
-// A matcher finds which of many literals stand in a text, in one pass that
-// skips most bytes (Wu and Manber's scheme with blocks of four bytes): each
-// literal is known by a window of it, and the last four bytes under the window
-// tell how far it may move before any literal could stand there. Three hundred
-// literals cost about as much as one.
+// A matcher finds which of many literals stand in a text. It looks at samples
+// only: a few bytes at every fourth place. Each literal is known by a window of
+// it that is three bytes longer than a sample, so that one sample lies inside
+// the window wherever that stands; a sample that is part of no window is part of
+// no literal. One bit answers that for nearly all of them, and no answer waits
+// for the one before it: three hundred literals cost about as much as one.
 type matcher struct {
-	window   int                   // bytes; no literal is shorter
-	shift    [1 << matchBits]uint8 // by the hash of a block
-	first    [1 << matchBits]int16 // where shift is 0: the last literal whose window ends so, else -1
-	literals []matchLiteral
+	width    int                          // bytes of a sample
+	mask     uint64                       // of so many low bytes
+	known    [1 << (knownBits - 6)]uint64 // a bit for each hash of a sample of some window
+	heads    [1 << headBits]int16         // by the upper bits of the hash: the last such sample, else -1
+	samples  []sample
+	literals []literal
 }
 
-// A matchLiteral is a literal, its number in the hit set, and its window: the
-// eight bytes of it that are least like ordinary text.
-type matchLiteral struct {
+// A literal and its number in the hit set; a negative one is only looked for.
+type literal struct {
 	text   string
 	number int
-	at     int    // where in text the window begins
-	key    uint64 // the window's bytes, as many as there are
-	next   int16  // the literal before it in its slot, else -1
+}
+
+// A sample is one place inside the window of a literal.
+type sample struct {
+	key     uint64 // its bytes
+	literal int16
+	at      int16 // where in the literal
+	next    int16 // the sample before it under its head, else -1
 }
 
 const (
-	matchBits  = 15
-	matchBlock = 4
+	stride    = 4
+	knownBits = 17
+	headBits  = 12
 )
 
 // newMatcher builds a matcher of literals that are at least window bytes long
-// (4 to 8); numbers says what each is called.
-func newMatcher(literals []string, numbers []int, window int) *matcher {
-	m := &matcher{window: window}
-	for i := range m.shift {
-		m.shift[i] = uint8(window - matchBlock + 1)
-		m.first[i] = -1
+// (4 to 11).
+func newMatcher(literals []literal, window int) *matcher {
+	width := window - stride + 1
+	m := &matcher{width: width, mask: 1<<(8*width) - 1, literals: literals}
+	for i := range m.heads {
+		m.heads[i] = -1
 	}
-	for n, lit := range literals {
-		l := matchLiteral{text: lit, number: numbers[n], at: rarest(lit, window), next: -1}
-		under := []byte(lit[l.at : l.at+window])
-		l.key = windowKey(under)
-		for end := matchBlock; end <= window; end++ {
-			slot := matchHash(binary.LittleEndian.Uint32(under[end-matchBlock:]))
-			m.shift[slot] = min(m.shift[slot], uint8(window-end))
-			if end == window {
-				l.next = m.first[slot]
-				m.first[slot] = int16(n)
-			}
+	for n, l := range literals {
+		at := rarest(l.text, window)
+		for i := at; i < at+stride; i++ {
+			key := m.key([]byte(l.text), i)
+			hash := sampleHash(key)
+			m.known[hash>>6] |= 1 << (hash & 63)
+			head := &m.heads[hash>>(knownBits-headBits)]
+			m.samples = append(m.samples, sample{key: key, literal: int16(n), at: int16(i), next: *head})
+			*head = int16(len(m.samples) - 1)
 		}
-		m.literals = append(m.literals, l)
 	}
 	return m
 }
 
 // rarest finds the window of a literal that ordinary text is least likely to
-// hold: fewest blanks and frequent letters.
+// hold: one whose samples are no pieces of words, of the rarest letters.
 func rarest(lit string, window int) (at int) {
 	best := -1
 	for i := 0; i+window <= len(lit); i++ {
 		common := 0
-		for _, c := range []byte(lit[i : i+window]) {
-			if k := strings.IndexByte("zqjxkvbpgwyfmculdhrsnioate ", c); k >= 0 {
-				common += k + 8
-			}
+		for k := i; k < i+stride; k++ {
+			common += commonness(lit[k : k+window-stride+1])
 		}
 		if best < 0 || common < best {
 			best, at = common, i
@@ -76,72 +79,121 @@ func rarest(lit string, window int) (at int) {
 	return at
 }
 
-func matchHash(block uint32) uint32 {
-	return block * 0x9E3779B1 >> (32 - matchBits) & (1<<matchBits - 1)
+// commonness guesses how often ordinary text holds a sample: very often where
+// it is a piece of one word.
+func commonness(sample string) (common int) {
+	letters := 0
+	for _, c := range []byte(sample) {
+		if k := strings.IndexByte("zqjxkvbpgwyfmculdhrsnioate", c); k >= 0 {
+			common += k + 1
+			letters++
+		}
+	}
+	inside := strings.TrimSpace(sample)
+	if letters == len(inside) && letters >= len(sample)-1 {
+		common += 200
+	}
+	return common
 }
 
-// windowKey packs up to eight bytes.
-func windowKey(b []byte) (key uint64) {
-	for i, c := range b {
-		key |= uint64(c) << (8 * i)
+// key is the sample at i, which lies within the text.
+func (m *matcher) key(text []byte, i int) (key uint64) {
+	if i+8 <= len(text) {
+		return binary.LittleEndian.Uint64(text[i:]) & m.mask
+	}
+	for k, c := range text[i : i+m.width] {
+		key |= uint64(c) << (8 * k)
 	}
 	return key
 }
 
-// find adds the numbers of the literals that stand in text.
-func (m *matcher) find(text []byte, found *hitSet) {
-	step := m.window - matchBlock
-	for i := step; i+matchBlock <= len(text); {
-		slot := matchHash(binary.LittleEndian.Uint32(text[i:]))
-		if s := m.shift[slot]; s > 0 {
-			i += int(s)
-			continue
+func sampleHash(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> (64 - knownBits) }
+
+func (m *matcher) knows(hash uint64) bool { return m.known[hash>>6]>>(hash&63)&1 != 0 }
+
+// next is the first sample at or after from that may be part of a window, -1
+// where there is none.
+func (m *matcher) next(text []byte, from int) int {
+	i, mask := from, m.mask
+	for ; i+4*stride+4 <= len(text); i += 4 * stride {
+		b := text[i : i+4*stride+4 : i+4*stride+4]
+		switch {
+		case m.knows(sampleHash(binary.LittleEndian.Uint64(b[0*stride:]) & mask)):
+			return i
+		case m.knows(sampleHash(binary.LittleEndian.Uint64(b[1*stride:]) & mask)):
+			return i + 1*stride
+		case m.knows(sampleHash(binary.LittleEndian.Uint64(b[2*stride:]) & mask)):
+			return i + 2*stride
+		case m.knows(sampleHash(binary.LittleEndian.Uint64(b[3*stride:]) & mask)):
+			return i + 3*stride
 		}
-		m.verify(text, i-step, slot, found)
-		i++
 	}
+	for ; i+m.width <= len(text); i += stride {
+		if m.knows(sampleHash(m.key(text, i))) {
+			return i
+		}
+	}
+	return -1
 }
 
-// verify compares the literals of a slot with the text at a window.
-func (m *matcher) verify(text []byte, window int, slot uint32, found *hitSet) {
-	key := windowKey(text[window : window+m.window])
-	for n := m.first[slot]; n >= 0; n = m.literals[n].next {
-		l := &m.literals[n]
-		if l.key != key {
+// verify tells whether the sample at i is part of a literal; found learns which.
+func (m *matcher) verify(text []byte, i int, found *hitSet) (any bool) {
+	key := m.key(text, i)
+	for n := m.heads[sampleHash(key)>>(knownBits-headBits)]; n >= 0; n = m.samples[n].next {
+		s := &m.samples[n]
+		if s.key != key {
 			continue
 		}
-		start := window - l.at
+		l := &m.literals[s.literal]
+		start := i - int(s.at)
 		if start >= 0 && start+len(l.text) <= len(text) && string(text[start:start+len(l.text)]) == l.text {
+			any = true
 			found.add(l.number)
 		}
 	}
+	return any
 }
 
-// A hitSet is a small set of rule numbers that iterates in order.
-type hitSet struct {
-	words []uint64
-	any   bool
-}
-
-func newHitSet(n int) *hitSet { return &hitSet{words: make([]uint64, (n+63)/64)} }
-
-func (h *hitSet) add(n int) {
-	h.words[n>>6] |= 1 << (n & 63)
-	h.any = true
-}
-
-func (h *hitSet) reset() {
-	if h.any {
-		clear(h.words)
-		h.any = false
+// find adds the numbers of the literals that stand in text.
+func (m *matcher) find(text []byte, found *hitSet) {
+	for i := m.next(text, 0); i >= 0; i = m.next(text, i+stride) {
+		m.verify(text, i, found)
 	}
 }
+
+// first is where a literal stands in text at or after from: some place inside
+// it; the length of text where there is none.
+func (m *matcher) first(text []byte, from int) int {
+	for i := m.next(text, from); i >= 0; i = m.next(text, i+stride) {
+		if m.verify(text, i, nil) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// A hitSet is a small set of rule numbers that iterates in order. Its zero value
+// is empty.
+type hitSet struct{ words []uint64 }
+
+// add ignores negative numbers: what is looked for, yet no rule's. A nil set
+// takes nothing.
+func (h *hitSet) add(n int) {
+	if h == nil || n < 0 {
+		return
+	}
+	for len(h.words) <= n>>6 {
+		h.words = append(h.words, 0)
+	}
+	h.words[n>>6] |= 1 << (n & 63)
+}
+
+func (h *hitSet) has(n int) bool { return n>>6 < len(h.words) && h.words[n>>6]>>(n&63)&1 != 0 }
+
+func (h *hitSet) reset() { h.words = h.words[:0] }
 
 // each calls f for every member in ascending order.
 func (h *hitSet) each(f func(n int)) {
-	if !h.any {
-		return
-	}
 	for w, word := range h.words {
 		for ; word != 0; word &= word - 1 {
 			f(w<<6 + bits.TrailingZeros64(word))

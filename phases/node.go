@@ -25,7 +25,7 @@ type node struct {
 	bar       *Progress // the last counter that moved
 	numbers   map[string]float64
 	active    []string // activities, in order of appearance
-	seenRules map[*Rule]bool
+	seenRules hitSet   // by number
 	repeats   map[string]int
 	lastMove  Mark
 	spans     []Span
@@ -55,7 +55,7 @@ func (n *node) reset() {
 	n.counters = make(map[string]*counter)
 	n.bar, n.active, n.spans = nil, nil, nil
 	n.numbers = make(map[string]float64)
-	n.seenRules = make(map[*Rule]bool)
+	n.seenRules.reset()
 	n.repeats = make(map[string]int)
 	n.lastMove = Mark{}
 }

@@ -30,6 +30,9 @@ func outerPrefix(text []byte, h *header) int {
 			return n
 		}
 	}
+	if h.marks&markPipe == 0 && h.stamp == nil {
+		return 0
+	}
 	return composePrefix(text, h)
 }
 

@@ -15,6 +15,7 @@ type header struct {
 	stamp   []byte // "2026-02-19 05:52:10" or a form of it, as printed
 	stamped bool   // SGLang's own prefix stood there
 	msg     []byte // the rest
+	marks   marks  // what the rest may hold
 }
 
 // time reads the stamp; the zero time where there is none or no date in it.
@@ -28,13 +29,16 @@ type prefixer struct {
 
 // parse reads the prefixes of one line. before is what stood glued in front of
 // SGLang's own prefix (the state of a bar), to be read as a line of its own.
-func (p *prefixer) parse(text []byte, h *header) (before []byte) {
-	*h = header{number: -1}
+func (p *prefixer) parse(text []byte, marks marks, h *header) (before []byte) {
+	*h = header{number: -1, marks: marks}
 	if n := stampEnd(text, h); n > 0 {
 		h.msg = text[n:]
 		return nil
 	}
-	text = p.unwrap(text)
+	if marks&markEscape != 0 || len(text) > 0 && text[0] == '{' {
+		text = p.unwrap(text)
+		h.marks = markAll
+	}
 	for range 4 {
 		if n := stampEnd(text, h); n > 0 {
 			h.msg = text[n:]
@@ -46,10 +50,12 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 		}
 		text = text[n:]
 	}
-	if k := findStamp(text, 0); k > 0 {
-		n := stampEnd(text[k:], h)
-		h.msg = text[k+n:]
-		return text[:k]
+	if h.marks&markStamp != 0 {
+		if k := findStamp(text, 0); k > 0 {
+			n := stampEnd(text[k:], h)
+			h.msg = text[k+n:]
+			return text[:k]
+		}
 	}
 	h.msg = text
 	return nil
@@ -213,8 +219,8 @@ func rankParts(b []byte, bare bool) int {
 // findStamp looks for a full SGLang prefix at or after from, -1 where there is none.
 func findStamp(text []byte, from int) int {
 	var h header
-	for i := from; ; i++ {
-		k := bytes.Index(text[i:], []byte("[20"))
+	for i := from; i < len(text); i++ {
+		k := bytes.Index(text[i:], stampMark)
 		if k < 0 {
 			return -1
 		}
@@ -223,6 +229,7 @@ func findStamp(text []byte, from int) int {
 			return i
 		}
 	}
+	return -1
 }
 
 // parseStamp reads "2026-02-19 05:52:10" with T or blank and perhaps

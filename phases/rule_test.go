@@ -43,11 +43,11 @@ func TestHitsAreNotNoise(t *testing.T) {
 // TestMatcherAgainstContains compares the one-pass matcher with the plain way.
 func TestMatcherAgainstContains(t *testing.T) {
 	set := BuiltinRules()
-	hits := newHitSet(len(set.rules))
+	var hits hitSet
 	for _, r := range set.rules {
 		for _, line := range append(r.Hits, r.Misses...) {
 			hits.reset()
-			set.find([]byte(line), hits)
+			set.find([]byte(line), &hits)
 			found := make(map[int]bool)
 			hits.each(func(i int) { found[i] = true })
 			for i, other := range set.rules {
@@ -61,12 +61,16 @@ func TestMatcherAgainstContains(t *testing.T) {
 
 func FuzzMatcher(f *testing.F) {
 	literals := []string{"abcdef", "bcdefg", "defghij", "aaaaaa", "aaaaaab", "xyzxyzxyz"}
-	m := newMatcher(literals, []int{0, 1, 2, 3, 4, 5}, minLiteral)
+	var numbered []literal
+	for i, text := range literals {
+		numbered = append(numbered, literal{text: text, number: i})
+	}
+	m := newMatcher(numbered, minLiteral)
 	f.Add([]byte("abcdefghij aaaaaab"))
 	f.Add([]byte("xyzxyzxyzxyz"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		hits := newHitSet(len(literals))
-		m.find(text, hits)
+		var hits hitSet
+		m.find(text, &hits)
 		found := make(map[int]bool)
 		hits.each(func(i int) { found[i] = true })
 		for i, lit := range literals {

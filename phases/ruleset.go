@@ -122,34 +122,42 @@ func (s *RuleSet) Rule(id string) (*Rule, bool) {
 // newRuleSet indexes valid rules and builds their matcher.
 func newRuleSet(rules []*Rule) (*RuleSet, error) {
 	set := &RuleSet{rules: rules, byID: make(map[string]*Rule, len(rules))}
-	var long, short []string
-	var longNumbers, shortNumbers []int
+	long := []literal{{text: string(tracebackHead), number: -1}, {text: string(serverArgs), number: -1}}
+	var short []literal
 	for i, r := range rules {
 		r.prepare()
 		if other := set.byID[r.ID]; other != nil {
 			return nil, fmt.Errorf("cannot use rule %q twice: it stands in %q and in %q", r.ID, other.File, r.File)
 		}
 		set.byID[r.ID] = r
-		if len(r.Lit) >= longLiteral {
-			long, longNumbers = append(long, r.Lit), append(longNumbers, i)
+		if l := (literal{text: r.Lit, number: i}); len(r.Lit) >= longLiteral {
+			long = append(long, l)
 		} else {
-			short, shortNumbers = append(short, r.Lit), append(shortNumbers, i)
+			short = append(short, l)
 		}
 	}
-	set.long = newMatcher(long, longNumbers, longLiteral)
-	if len(short) > 0 {
-		set.short = newMatcher(short, shortNumbers, minLiteral)
-	}
+	set.long = newMatcher(long, longLiteral)
+	set.short = newMatcher(short, minLiteral)
 	return set, nil
 }
 
 // find adds the numbers of the rules whose literal stands in a message.
 func (s *RuleSet) find(msg []byte, found *hitSet) {
 	s.long.find(msg, found)
-	if s.short != nil && len(msg) <= shortMessage {
+	if len(msg) <= shortMessage {
 		s.short.find(msg, found)
 	}
 }
+
+// concern tells whether a message that holds no literal of those that are looked
+// for at any length may yet hold one of the short ones.
+func (s *RuleSet) concern(msg []byte) bool {
+	return len(msg) <= shortMessage && s.short.first(msg, 0) < len(msg)
+}
+
+// first is where in text, at or after from, a literal stands that is looked for
+// in messages of any length; the length of text where there is none.
+func (s *RuleSet) first(text []byte, from int) int { return s.long.first(text, from) }
 
 // decodeRules reads [[rule]] tables; unknown keys are errors.
 func decodeRules(text, file string) ([]*Rule, error) {

@@ -1,7 +1,5 @@
 package phases
 
-import "bytes"
-
 // maxPiece bounds what is kept of one piece of output. SGLang's own longest
 // line (server_args) has some 20 KB; what comes after the bound is counted, not
 // kept.
@@ -13,11 +11,14 @@ type piece struct {
 	text   []byte // without its end; valid during the call only
 	offset int64  // of its first byte
 	line   int    // from 1; only \n counts
+
+	from, to int // where it stands in the chunk; to is 0 where it came in several
 }
 
 // A splitter cuts a stream into pieces, whatever the chunks it comes in. It
 // keeps at most maxPiece bytes.
 type splitter struct {
+	scout  scout
 	tail   []byte // the begin of a piece whose end has not come yet
 	offset int64  // of the next byte
 	start  int64  // of the piece in tail
@@ -27,49 +28,46 @@ type splitter struct {
 
 // feed calls f for each piece that ends in p.
 func (s *splitter) feed(p []byte, f func(piece)) {
-	hasCR := bytes.IndexByte(p, '\r') >= 0
-	for len(p) > 0 {
-		end := bytes.IndexByte(p, '\n')
-		rest := p
-		if end >= 0 {
-			rest = p[:end]
-		}
-		if hasCR {
-			for {
-				cr := bytes.IndexByte(rest, '\r')
-				if cr < 0 {
-					break
-				}
-				s.endPiece(rest[:cr], f)
-				s.open = true
-				rest = rest[cr+1:]
-			}
-		}
-		if end < 0 {
-			s.keep(rest)
+	s.scout.begin(p)
+	for from := 0; from < len(p); {
+		end := s.scout.end(from)
+		if end == len(p) {
+			s.keep(p[from:])
 			return
 		}
-		s.endPiece(rest, f)
-		s.line++
-		s.open = false
-		p = p[end+1:]
+		s.endPiece(p, from, end, f)
+		s.open = p[end] == '\r'
+		if !s.open {
+			s.line++
+		}
+		from = end + 1
 	}
 }
 
-// endPiece hands out the piece that last completes; its end is one byte more.
-func (s *splitter) endPiece(last []byte, f func(piece)) {
-	text, start := last, s.offset
+// endPiece hands out the piece that p[from:end] completes.
+func (s *splitter) endPiece(p []byte, from, end int, f func(piece)) {
+	next := piece{offset: s.offset, line: s.line + 1}
 	if len(s.tail) > 0 {
-		start = s.start
-		s.keep(last)
-		text = s.tail
+		next.offset = s.start
+		s.keep(p[from:end])
+		next.text = s.tail
 	} else {
-		s.offset += int64(len(last))
-		text = text[:min(len(text), maxPiece)]
+		s.offset += int64(end - from)
+		next.text, next.from, next.to = p[from:min(end, from+maxPiece)], from, end
 	}
 	s.offset++
-	f(piece{text: text, offset: start, line: s.line + 1})
+	f(next)
 	s.tail = s.tail[:0]
+}
+
+// marks says what a piece that was handed out just now may hold.
+func (s *splitter) marks(p *piece) marks {
+	if p.to > 0 {
+		return s.scout.look(p.from, p.to)
+	}
+	alone := scout{rules: s.scout.rules}
+	alone.begin(p.text)
+	return alone.look(0, len(p.text))
 }
 
 // keep stores bytes of a piece whose end has not come yet.

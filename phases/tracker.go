@@ -12,8 +12,8 @@ type Tracker struct {
 	rules    *RuleSet
 	split    splitter
 	prefix   prefixer
-	hits     *hitSet
-	barHits  *hitSet
+	memo     memo
+	found    []match // the rules that fit the message at hand
 	nodes    []*node
 	bySource map[string]*node
 	current  *node // of the last line
@@ -37,7 +37,8 @@ type lineContext struct {
 
 // NewTracker begins at the start of a stream.
 func NewTracker(rules *RuleSet) *Tracker {
-	t := &Tracker{rules: rules, hits: newHitSet(len(rules.rules)), barHits: newHitSet(len(rules.rules)), bySource: make(map[string]*node)}
+	t := &Tracker{rules: rules, memo: newMemo(rules), bySource: make(map[string]*node)}
+	t.split.scout.rules = rules
 	t.current = t.addNode(nil)
 	return t
 }
@@ -201,12 +202,16 @@ func (t *Tracker) read(p piece) {
 	if len(p.text) == 0 || t.brief && t.skimWhole(p.text) {
 		return
 	}
+	marks := t.split.marks(&p)
+	if marks == 0 && t.passOver(p.text) {
+		return
+	}
 	l := &t.line
 	l.piece = p
-	before := t.prefix.parse(p.text, &l.h)
+	before := t.prefix.parse(p.text, marks, &l.h)
 	if before != nil {
 		h := l.h
-		l.h = header{number: -1, msg: before, source: h.source}
+		l.h = header{number: -1, msg: before, source: h.source, marks: h.marks}
 		t.readLine()
 		l.h = h
 	}
@@ -218,16 +223,38 @@ func (t *Tracker) read(p piece) {
 		rest := l.h.msg[next:]
 		l.h.msg = l.h.msg[:next]
 		t.readLine()
-		source := l.h.source
-		l.h = header{number: -1, source: source}
+		l.h = header{number: -1, source: l.h.source, marks: l.h.marks}
 		l.h.msg = rest[stampEnd(rest, &l.h):]
 	}
 	t.readLine()
 }
 
+// passOver passes over a line without marks that nothing else makes special
+// either: no prefix, no source of its own, no exception, no failure that it
+// could belong to. What it passes over, the long way would pass over too.
+func (t *Tracker) passOver(text []byte) bool {
+	n := t.current
+	if n.source != "" || len(n.open) > 0 {
+		return false
+	}
+	if c := text[0]; c < 'a' || c > 'z' {
+		var h header
+		if c == '{' || stampEnd(text, &h) > 0 || outerPrefix(text, &h) > 0 || isFrame(text) {
+			return false
+		}
+	}
+	if exceptionType(text, false) != nil || t.rules.concern(text) {
+		return false
+	}
+	if !t.brief {
+		n.ranks.main.last.add(text)
+	}
+	return true
+}
+
 // glued finds a second prefix inside a message, 0 where there is none.
 func glued(h *header) int {
-	if bytes.IndexByte(h.msg, '[') < 0 {
+	if h.marks&markStamp == 0 {
 		return 0
 	}
 	return max(findStamp(h.msg, 1), 0)
@@ -315,7 +342,7 @@ func (t *Tracker) rankOf(n *node, h *header) *rankState {
 	if h.stamped && h.rank != nil {
 		return n.ranks.get(h.rank)
 	}
-	if h.number < 0 {
+	if h.number < 0 && h.marks&markNCCL != 0 {
 		h.number = ncclNumber(h.msg)
 	}
 	if h.number >= 0 {
