@@ -130,6 +130,7 @@ func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.
 		m := membership(l, a, false)
 		members, err := proc.Members(m)
 		if err != nil || len(members) == 0 {
+			m.Cgroup.Remove()
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, killLimit)
@@ -150,13 +151,16 @@ func endAttemptOf(ctx context.Context, l statedir.Launch, attempt int) []proc.Pr
 }
 
 // membership says who belongs to an attempt whose shim is gone: whoever was
-// recorded, what descends from them or shares their sessions, and whoever
-// carries the attempt's marker. fresh: the shim died just now.
+// recorded, what descends from them or shares their sessions, whoever carries
+// the attempt's marker, and all of its cgroup. fresh: the shim died just now.
 func membership(l statedir.Launch, a statedir.Attempt, fresh bool) proc.Membership {
 	marker := fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", l.ID, a.N)
-	records, err := proc.ReadRecords(filepath.Join(a.Path, "processes.jsonl"))
+	path := filepath.Join(a.Path, "processes.jsonl")
+	records, err := proc.ReadRecords(path)
 	if err != nil {
-		records = nil // the marker is what is left
+		records = nil // the other signs are what is left
 	}
-	return proc.MembershipOf(records, marker, fresh)
+	m := proc.MembershipOf(records, marker, fresh)
+	m.Cgroup = proc.NotedCgroup(path)
+	return m
 }

@@ -30,12 +30,14 @@ const (
 // else left are the living (Condition says why one may not go). Whoever is the
 // parent of members must reap meanwhile.
 func KillAll(ctx context.Context, m Membership) (gone bool, left []Proc) {
-	return EndAll(ctx, newHunt(m).look)
+	return EndAll(ctx, newHunt(m).look, m.Cgroup)
 }
 
 // EndAll is KillAll for whoever knows better who belongs, such as the parent of
 // orphans: look returns the living members, and whether it has seen everybody.
-func EndAll(ctx context.Context, look func() (members []Proc, complete bool, err error)) (gone bool, left []Proc) {
+// The cgroup of the attempt, nil where it has none, dies as a whole and is
+// removed.
+func EndAll(ctx context.Context, look func() (members []Proc, complete bool, err error), c *Cgroup) (gone bool, left []Proc) {
 	own := 0 // our own session is never struck as a whole
 	if self, err := Identify(os.Getpid()); err == nil {
 		own = self.Session
@@ -43,8 +45,10 @@ func EndAll(ctx context.Context, look func() (members []Proc, complete bool, err
 	none, wait := 0, shortWait
 	for round := 0; ; round++ {
 		members, complete, err := look()
-		if err == nil && len(members) == 0 {
+		members = union(members, c.Members())
+		if err == nil && len(members) == 0 && !c.Populated() {
 			if none++; none >= looksToBeSure && complete || none >= looksInTurmoil {
+				c.Remove()
 				return true, nil
 			}
 			continue
@@ -52,6 +56,7 @@ func EndAll(ctx context.Context, look func() (members []Proc, complete bool, err
 		if none = 0; err != nil {
 			wait = longWait
 		}
+		_ = c.Kill() // where it cannot, the members are struck one by one
 		news := strike(members, round >= stubborn, own)
 		if ctx.Err() != nil {
 			return false, members
@@ -158,6 +163,16 @@ func pollAll(fds []unix.PollFd, end time.Time) {
 		}
 		open = slices.DeleteFunc(open, func(f unix.PollFd) bool { return f.Revents != 0 })
 	}
+}
+
+// union adds to a list those of another that it lacks.
+func union(list, more []Proc) []Proc {
+	for _, p := range more {
+		if !slices.ContainsFunc(list, func(q Proc) bool { return q.ID == p.ID }) {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // living returns those that are not dead, by pid.

@@ -19,6 +19,8 @@ type Membership struct {
 	Groups, Sessions []int
 	// Marker is NAME=value in the environment of members.
 	Marker string
+	// Cgroup was made for the members; nil: none was.
+	Cgroup *Cgroup
 	// Exclude, and everything below these, never belongs.
 	Exclude []ID
 }
@@ -69,6 +71,10 @@ func (h *hunt) look() (members []Proc, complete bool, err error) {
 	for _, id := range h.Roots {
 		roots[id.PID] = table[id.PID].Start == id.Start
 	}
+	enclosed := map[ID]bool{}
+	for _, p := range h.Cgroup.Members() {
+		enclosed[p.ID] = true
+	}
 	ours := map[int]Proc{}
 	take := func(p Proc) {
 		ours[p.PID] = p
@@ -82,7 +88,7 @@ func (h *hunt) look() (members []Proc, complete bool, err error) {
 			continue
 		}
 		marked, sure := h.hasMarker(p)
-		if marked || h.known[p.ID] || groups[p.Group] {
+		if marked || enclosed[p.ID] || h.known[p.ID] || groups[p.Group] {
 			take(p)
 		}
 		complete = complete && sure

@@ -355,7 +355,7 @@ func TestKillAllEndsForkers(t *testing.T) {
 			gone, left := EndAll(ctx, func() ([]Proc, bool, error) {
 				_, _, err := tree.Scan()
 				return tree.Members(Ours), tree.Complete(), err
-			})
+			}, nil)
 			t.Logf("gone %v after %v", gone, time.Since(began).Round(time.Millisecond))
 			if !gone {
 				t.Errorf("left %+v", left)

@@ -101,15 +101,7 @@ func TestShimDies(t *testing.T) {
 	eventually(t, "the end of the leader", func() bool {
 		return !proc.Alive(proc.ID{PID: server.PID, Start: server.Start})
 	})
-	records, err := proc.ReadRecords(spec.Records)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := contextFor(15 * time.Second)
-	defer cancel()
-	if gone, left := proc.KillAll(ctx, proc.MembershipOf(records, spec.Marker, true)); !gone {
-		t.Errorf("left: %+v", left)
-	}
+	lastRites(t, spec)
 	nobodyLeft(t, p.pid)
 }
 

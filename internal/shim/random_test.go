@@ -14,27 +14,32 @@ import (
 )
 
 // kill -9 at any moment: of the supervisor, which the server does not notice; of
-// the shim, after which records and marker name whoever has to be ended. Either
-// way nobody is left.
+// the shim, after which records, marker and cgroup name whoever has to be ended.
+// Either way nobody is left, though where there is no cgroup the shim's death
+// would leave those that nobody recorded and that show no sign.
 func TestDeathAtRandomMoments(t *testing.T) {
 	runs := 8
 	if os.Getenv("SGLAUNCH_LONG") != "" {
 		runs = 500
 	}
+	tree := "tame"
+	if enclosed(t) {
+		tree = "wild"
+	}
 	for i := range runs {
 		seed := rand.Uint64()
 		moment := time.Duration(seed % uint64(300*time.Millisecond))
-		died := dieAt(t, moment, i%2 == 0)
+		died := dieAt(t, tree, moment, i%2 == 0)
 		if t.Failed() {
 			t.Fatalf("run %d: the %s died after %v", i, died, moment)
 		}
 	}
 }
 
-func dieAt(t *testing.T, moment time.Duration, shimDies bool) string {
+func dieAt(t *testing.T, tree string, moment time.Duration, shimDies bool) string {
 	r := newRig(t, rigOptions{})
 	p := r.supervisor()
-	spec := r.spec(1, self(), "tame")
+	spec := r.spec(1, self(), tree)
 	spec.Env = role("torture")
 	p.send(wire.Message{Type: wire.Spawn, Spec: &spec})
 	p.send(wire.Message{Type: wire.Stream, Attempt: 1})
@@ -42,15 +47,7 @@ func dieAt(t *testing.T, moment time.Duration, shimDies bool) string {
 	if shimDies {
 		_ = unix.Kill(r.pid(), unix.SIGKILL)
 		r.exit(5 * time.Second)
-		records, err := proc.ReadRecords(spec.Records)
-		if err != nil {
-			t.Error(err)
-		}
-		ctx, cancel := contextFor(5 * time.Second)
-		defer cancel()
-		if gone, left := proc.KillAll(ctx, proc.MembershipOf(records, spec.Marker, true)); !gone {
-			t.Errorf("left: %+v", left)
-		}
+		lastRites(t, spec)
 		nobodyLeft(t, p.pid)
 		return "shim"
 	}
@@ -67,6 +64,22 @@ func dieAt(t *testing.T, moment time.Duration, shimDies bool) string {
 		t.Errorf("exit status %d", status)
 	}
 	return "supervisor"
+}
+
+// lastRites ends what a dead shim left, as the supervisor does.
+func lastRites(t *testing.T, spec wire.Spec) {
+	t.Helper()
+	records, err := proc.ReadRecords(spec.Records)
+	if err != nil {
+		t.Error(err)
+	}
+	m := proc.MembershipOf(records, spec.Marker, true)
+	m.Cgroup = proc.NotedCgroup(spec.Records)
+	ctx, cancel := contextFor(20 * time.Second)
+	defer cancel()
+	if gone, left := proc.KillAll(ctx, m); !gone {
+		t.Errorf("left: %+v", left)
+	}
 }
 
 // nobodyLeft looks for this binary as a server: nobody but the tests and their

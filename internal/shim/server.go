@@ -16,6 +16,7 @@ type server struct {
 	spec     wire.Spec
 	spool    *spool
 	stage    *stage
+	cgroup   *proc.Cgroup // nil: none could be made
 	starting bool
 	ended    chan struct{} // closed when the server itself has ended
 	pumps    int           // of its outputs, that still run
@@ -67,16 +68,17 @@ func (s *shim) spawn(spec wire.Spec) {
 			s.do(func() { s.spawnFailed(err) })
 			return
 		}
+		cgroup := s.enclose(spec)
 		s.starter <- func() {
-			s.fork(s.startOf(spec, stage), func(p proc.Proc, err error) {
+			s.fork(s.startOf(spec, stage, cgroup), func(p proc.Proc, err error) {
 				stage.closeTheirs()
-				s.do(func() { s.spawned(stage, p, err) })
+				s.do(func() { s.spawned(stage, cgroup, p, err) })
 			})
 		}
 	}()
 }
 
-func (s *shim) startOf(spec wire.Spec, st *stage) start {
+func (s *shim) startOf(spec wire.Spec, st *stage, cgroup *proc.Cgroup) start {
 	env := dropEnv(spec.Env, asideMarker)
 	if name, value, ok := strings.Cut(spec.Marker, "="); ok {
 		env = setEnv(env, name, value)
@@ -84,6 +86,7 @@ func (s *shim) startOf(spec wire.Spec, st *stage) start {
 	return start{
 		argv: spec.Argv, dir: spec.Dir, env: env, files: st.theirs, newSession: true,
 		terminal: st.master != nil, diesWithUs: true, oom: s.oom.original, side: proc.Ours, marker: spec.Marker,
+		cgroup: cgroup,
 	}
 }
 
@@ -102,13 +105,14 @@ func (s *shim) spawnFailed(err error) {
 	s.advanceEnding()
 }
 
-func (s *shim) spawned(st *stage, p proc.Proc, err error) {
+func (s *shim) spawned(st *stage, cgroup *proc.Cgroup, p proc.Proc, err error) {
 	if err != nil {
 		st.close()
+		go cgroup.Remove()
 		s.spawnFailed(err)
 		return
 	}
-	s.srv.starting, s.srv.stage = false, st
+	s.srv.starting, s.srv.stage, s.srv.cgroup = false, st, cgroup
 	s.showOutput(st)
 	for _, src := range st.sources {
 		s.srv.pumps++

@@ -29,6 +29,7 @@ type start struct {
 	oom        string // its oom_score_adj; "" leaves it
 	side       proc.Side
 	marker     string // NAME=value in env by which descendants are known
+	cgroup     *proc.Cgroup
 }
 
 // startStarter returns the queue of the goroutine that starts processes. Its
@@ -81,8 +82,12 @@ func (s *shim) forkExec(r start) (proc.Proc, error) {
 	if r.diesWithUs {
 		sys.Pdeathsig = syscall.SIGKILL
 	}
+	attr := &syscall.ProcAttr{Dir: r.dir, Env: r.env, Files: fds, Sys: sys}
 	s.oom.become(r.oom) // before, not after: the child may fork at once
-	pid, err := syscall.ForkExec(path, r.argv, &syscall.ProcAttr{Dir: r.dir, Env: r.env, Files: fds, Sys: sys})
+	pid, err := forkInto(r.cgroup, path, r.argv, attr)
+	if err != nil {
+		pid, err = syscall.ForkExec(path, r.argv, attr)
+	}
 	s.oom.become(s.oom.own)
 	if err != nil {
 		return proc.Proc{}, fmt.Errorf("cannot run %q: %w", path, err)
