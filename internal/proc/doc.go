@@ -21,10 +21,14 @@
 //     readings by forking and ending. What no look can find is a process that was
 //     never seen, has left every session, wiped its environment and lost its
 //     parents to somebody else than us: hence the shim, who is the parent of
-//     orphans.
+//     orphans, and the cgroup.
+//   - Where it is permitted an attempt has a cgroup of its own, made by us and
+//     never anybody else's. Whoever is born in it dies with it, and that it is
+//     empty is the kernel's word. It is one sign of several too: the rest holds
+//     without it.
 //
 // Files: stat.go (one process), sweep.go and table.go (all of them), tree.go
-// (following descendants cheaply), membership.go and kill.go (who belongs, ending
-// them), records.go (what a dead shim leaves behind), activity.go, pressure.go and
+// (following descendants cheaply), membership.go, cgroup.go and kill.go (who
+// belongs, ending them), records.go (what a dead shim leaves behind), activity.go, pressure.go and
 // evidence.go (what they do and wait for), guard.go (reads that may hang).
 package proc

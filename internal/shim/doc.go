@@ -21,8 +21,9 @@
 //  3. On Spawn it starts the server as the raw command would have started: same
 //     folder, environment (and a marker), limits, masks and standard files. The
 //     server gets a session of its own, on a pty that changes no byte, or on
-//     pipes. One attempt lives at a time; a second Spawn is refused until the
-//     tree of the first is known to be gone.
+//     pipes, and where that is permitted a cgroup of its own. One attempt lives
+//     at a time; a second Spawn is refused until the tree of the first is known
+//     to be gone.
 //  4. Output goes into a spool: the last 4 MiB in memory, all of it in the raw
 //     log. Standard output and the supervisor read the spool at their own pace,
 //     from the log where they have fallen behind. Neither a blocked terminal, a
@@ -62,7 +63,7 @@
 //   - What was ignored when the shim was started stays ignored.
 //   - SIGKILL of the shim: the kernel ends the server's first process with it,
 //     the pty hangs up, and the supervisor, which sees the socket close, ends
-//     the rest with the records and package proc.
+//     the rest with the records, the cgroup and package proc.
 //
 // # Files
 //
@@ -70,6 +71,8 @@
 //     is the offset in the file; what the disk missed is a hole.
 //   - Spec.Errors: with pipes, standard error once more by itself.
 //   - Spec.Records: the processes seen, one JSON line each (proc.Record), 0600.
+//   - Spec.Records + ".cgroup": the cgroup of the attempt, or why there is none
+//     (proc.NoteCgroup), 0600.
 //   - JOURNAL_STREAM: where standard output is systemd's journal, bars become
 //     lines there; everywhere else it gets the server's bytes as they are.
 //   - NOTIFY_SOCKET, WATCHDOG_USEC: systemd is told what the supervisor says in
