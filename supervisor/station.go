@@ -212,7 +212,7 @@ func (s *station) running(st *serve.Status, v View) {
 		st.Processes.Members = 0
 	}
 	st.Phase, st.PhaseSince = v.Phase.String(), v.Phased
-	st.Ready, st.ReadySince = !v.Ready.IsZero(), v.Ready
+	st.Ready, st.ReadySince = v.State == StateUp, v.Ready
 	st.Moved = &serve.Moved{Time: v.Moved, By: v.MovedBy}
 	report, ok := s.h.reader.Report()
 	if !ok {
@@ -225,7 +225,7 @@ func (s *station) running(st *serve.Status, v View) {
 		}
 	}
 	st.Activities = report.Activities
-	if st.Ready {
+	if v.State != StateStarting {
 		return
 	}
 	st.Lagging = report.Lagging

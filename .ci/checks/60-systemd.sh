@@ -40,7 +40,7 @@ clean "$work/sglaunch-odd.service"
 unit() {
 	mkdir "$work/$1"
 	"$work/stage" "$work/$1" "$2" "$3"
-	"$work/sglaunch" unit -c "$work/$1/launch.toml" >"$work/units/sglaunch-$1.service"
+	(cd "$work" && ./sglaunch unit -c "$work/$1/launch.toml") >"$work/units/sglaunch-$1.service"
 	clean "$work/units/sglaunch-$1.service"
 	mkdir "$work/units/sglaunch-$1.service.d"
 	printf '[Service]\nEnvironmentFile=%s\nTimeoutStartSec=4\nRestartSec=200ms\nWatchdogSec=3\n' "$work/$1/env" >"$work/units/sglaunch-$1.service.d/check.conf"

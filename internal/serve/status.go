@@ -59,7 +59,7 @@ type Status struct {
 	Moved      *Moved            `json:"last_progress,omitempty"`
 	Left       *Left             `json:"left,omitempty"`
 
-	Ready      bool      `json:"ready"` // the server said so
+	Ready      bool      `json:"ready"` // the server said so, and its end has not begun
 	ReadySince time.Time `json:"ready_since,omitzero"`
 	Announced  bool      `json:"announced"` // systemd and hooks were told
 	Degraded   []string  `json:"degraded,omitempty"`

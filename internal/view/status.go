@@ -28,10 +28,11 @@ func Status(w io.Writer, s serve.Status, now time.Time) error {
 	if f := s.Failed; f != nil {
 		row("failed", "attempt %d: %s", f.Attempt, failure(*f))
 	}
-	if s.Phase != "" && s.Exit == nil {
+	alive := s.Processes.Server != 0
+	if s.Phase != "" && alive {
 		row("phase", "%s", phase(s, now))
 	}
-	if len(s.Ranks) > 0 && !s.Ready {
+	if len(s.Ranks) > 0 && alive && !s.Ready {
 		row("ranks", "%s", ranks(s))
 	}
 	for _, g := range s.GPUs {
@@ -43,7 +44,7 @@ func Status(w io.Writer, s serve.Status, now time.Time) error {
 	if s.Dir != "" {
 		row("records", "%s", s.Dir)
 	}
-	if s.Text != "" && s.Exit == nil {
+	if s.Text != "" && s.Exit == nil && s.Next == nil { // else the first line has said it
 		row("says", "%s", strings.TrimPrefix(s.Text, "sglaunch: "))
 	}
 	_, err := io.WriteString(w, b.String())
@@ -58,7 +59,7 @@ func attempt(s serve.Status, now time.Time) string {
 	case s.Ready:
 		return fmt.Sprintf("%s, ready for %s after %s", text,
 			serve.About(now.Sub(s.ReadySince)), serve.About(s.ReadySince.Sub(s.Since)))
-	case !s.Since.IsZero():
+	case !s.Since.IsZero() && s.Processes.Server != 0:
 		return text + ", for " + serve.About(now.Sub(s.Since))
 	}
 	return text

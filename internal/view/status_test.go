@@ -42,10 +42,11 @@ func TestStatus(t *testing.T) {
 `},
 		"serving": {serve.Status{
 			Launch: "glm", Attempt: 1, State: "up", Since: ago(time.Hour), Phase: "serving", PhaseSince: ago(40 * time.Minute), Ready: true,
-			ReadySince: ago(50 * time.Minute), Degraded: []string{"without patch p"},
+			ReadySince: ago(50 * time.Minute), Degraded: []string{"without patch p"}, Processes: serve.Processes{Shim: 10, Supervisor: 11, Server: 12},
 		}, `glm: serving, degraded: without patch p
   attempt    1, ready for 50 min after 10 min
   phase      serving for 40 min
+  processes  shim 10, supervisor 11, server 12
 `},
 		"blind": {serve.Status{
 			Launch: "glm", Attempt: 1, State: serve.StateBlind, Text: "no supervisor lives", Processes: serve.Processes{Shim: 10, Server: 12, Members: 1},
@@ -54,7 +55,7 @@ func TestStatus(t *testing.T) {
   processes  shim 10, no supervisor, server 12
   says       no supervisor lives
 `},
-		"waiting": {serve.Status{Launch: "glm", Attempt: 1, State: "backoff", Next: &serve.Next{Time: now, Reason: "the fabric may come back"}},
+		"waiting": {serve.Status{Launch: "glm", Attempt: 1, State: "backoff", Text: "said", Since: ago(time.Hour), Phase: "warmup", Ranks: map[string]string{"TP0": "warmup"}, Next: &serve.Next{Time: now, Reason: "the fabric may come back"}},
 			`glm: backoff, attempt 2 at 03:30:00: the fabric may come back
   attempt    1
 `},
