@@ -17,7 +17,13 @@ work=$(mktemp -d -p /var/tmp sglaunch-systemd.XXXXXX)
 boot=
 cleanup() {
 	if [ -n "$boot" ]; then kill -KILL "$boot" 2>/dev/null || true; wait "$boot" 2>/dev/null || true; fi
-	if [ -f "$work/cgroup" ]; then find "$(cat "$work/cgroup")" -depth -type d -exec rmdir {} + 2>/dev/null || true; fi
+	if [ -f "$work/cgroup" ]; then # what was killed leaves it a moment later
+		for _ in $(seq 50); do
+			find "$(cat "$work/cgroup")" -depth -type d -exec rmdir {} + 2>/dev/null || true
+			[ -d "$(cat "$work/cgroup")" ] || break
+			sleep 0.1
+		done
+	fi
 	rm -rf "$work"
 }
 trap cleanup EXIT
