@@ -113,6 +113,7 @@ func (s *shim) spawned(st *stage, cgroup *proc.Cgroup, p proc.Proc, err error) {
 		return
 	}
 	s.srv.starting, s.srv.stage, s.srv.cgroup = false, st, cgroup
+	s.resize() // our terminal may have changed since the stage was set
 	s.showOutput(st)
 	for _, src := range st.sources {
 		s.srv.pumps++

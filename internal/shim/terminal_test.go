@@ -39,10 +39,12 @@ func TestTypedBytesAndSizeReachTheServer(t *testing.T) {
 	p := r.supervisor()
 	p.spawn(r.spec(1, "python3", "-c", `
 import os,signal,sys
-def size(*_): print("size", *os.get_terminal_size(1), flush=True)
-signal.signal(signal.SIGWINCH, size)
+def size(): print("size", *os.get_terminal_size(1), flush=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH]) # a handler may come too late for input()
 size()
 print("tty", os.isatty(0), flush=True)
+signal.sigwait([signal.SIGWINCH])
+size()
 print("got", input(), flush=True)
 print("end", repr(sys.stdin.read()), flush=True)
 `))
