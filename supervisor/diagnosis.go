@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/mask"
 	"sglaunch/phases"
 )
 
@@ -23,14 +24,14 @@ func diagnose(t *phases.Tracker) Diagnosis {
 		d.Cause = *r.Cause
 	}
 	if r.Root != nil {
-		d.Rank, d.Line, d.Text = r.Root.Rank, r.Root.Line, r.Root.Text
+		d.Rank, d.Line, d.Text = r.Root.Rank, r.Root.Line, mask.String(r.Root.Text)
 	}
 	d.Frames = t.Frames()
 	return d
 }
 
 func explainJSON(r phases.Report) json.RawMessage {
-	data, err := json.Marshal(r)
+	data, err := json.Marshal(r.MapText(mask.String))
 	if err != nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"sglaunch/internal/mask"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
 )
@@ -151,6 +152,7 @@ func (r *Reader) feed(attempt int, data []byte) {
 
 func (r *Reader) tell(attempt int, observed []phases.Observation) {
 	for _, o := range observed {
+		o.Text = mask.String(o.Text) // what is derived from the output is masked from here on
 		known := r.skip > 0
 		if known {
 			r.skip--

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sglaunch/internal/mask"
 	"sglaunch/phases"
 )
 
@@ -118,7 +119,7 @@ func readLog(path string, rules *phases.RuleSet) (phases.Report, error) {
 		return phases.Report{}, err
 	}
 	report, err := phases.Read(r, rules)
-	return report, errors.Join(err, r.Close())
+	return report.MapText(mask.String), errors.Join(err, r.Close())
 }
 
 func explainAgainst(w io.Writer, logs []string, rules *phases.RuleSet, o explainOptions) error {
