@@ -172,7 +172,11 @@ func (m *Machine) serverReady(how, rule string) {
 	}
 	m.say("server_ready", text, "seconds", took.Seconds(), "rule", rule, "degraded", len(degraded) > 0,
 		"before", before.String(), "phase_seconds", last.Seconds(), "quiet", quiet.Seconds())
-	m.say("checked", "", "output_check", "off")
+	unchecked := ""
+	if len(m.run.Patches) > 0 {
+		unchecked = "the answers of the patched server are not checked: not in this version"
+	}
+	m.say("checked", unchecked, "output_check", "off")
 	m.say("announced", "")
 }
 

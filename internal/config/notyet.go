@@ -12,7 +12,7 @@ var notYet = []struct {
 	Key    string   // and everything below it
 	Values []string // only these values of it; none: the whole key
 }{
-	{Key: "ready.output_check", Values: []string{"always"}},
+	{Key: "ready.output_check"},
 	{Key: "ready.check"},
 	{Key: "log.rotate"},
 	{Key: "log.passthrough"},
