@@ -21,31 +21,30 @@ import (
 // membership beside the others, not instead of them: a process of root may leave
 // it. Every method of a nil Cgroup does nothing.
 type Cgroup struct {
-	Path  string `json:"path,omitempty"`
-	Inode uint64 `json:"inode,omitempty"`
-	Boot  string `json:"boot,omitempty"`
+	Path string `json:"path,omitempty"`
+	Boot string `json:"boot,omitempty"`
 	// Why says why there is none.
 	Why string `json:"why,omitempty"`
 }
 
-// NewCgroup makes a cgroup below our own, where that is permitted: as root, or
-// where ours was delegated to us. Nothing is limited by it. Name must be one that
-// is never used again in this boot.
-func NewCgroup(name string) (*Cgroup, error) {
+// PlanCgroup says where the cgroup of that name will be: below our own. It can be
+// noted before Make makes it, so that it is never there without a note. Name must
+// be one that is never used again in this boot.
+func PlanCgroup(name string) (*Cgroup, error) {
 	own, err := ownCgroup()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(own, name)
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make a cgroup: %w", err)
+	return &Cgroup{Path: filepath.Join(own, name), Boot: BootID()}, nil
+}
+
+// Make makes the cgroup, where that is permitted: as root, or where our own was
+// delegated to us. Nothing is limited by it. One that exists is somebody else's.
+func (c *Cgroup) Make() error {
+	if err := os.Mkdir(c.Path, 0o755); err != nil {
+		return fmt.Errorf("cannot make a cgroup: %w", err)
 	}
-	c := &Cgroup{Path: path, Boot: BootID()}
-	if c.Inode, err = cgroupInode(path); err != nil {
-		_ = os.Remove(path)
-		return nil, err
-	}
-	return c, nil
+	return nil
 }
 
 // Open returns the folder of the cgroup, by whose descriptor a process can be
@@ -134,21 +133,10 @@ func pidsIn(folder string) (pids []int) {
 	return pids
 }
 
-// cgroupInode names a cgroup beyond doubt within one boot.
-func cgroupInode(path string) (uint64, error) {
+// isCgroup reports whether a folder is a cgroup of version 2.
+func isCgroup(path string) bool {
 	var system unix.Statfs_t
-	var st unix.Stat_t
-	err := unix.Statfs(path, &system)
-	if err == nil && system.Type != unix.CGROUP2_SUPER_MAGIC {
-		err = unix.ENOTSUP
-	}
-	if err == nil {
-		err = unix.Stat(path, &st)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("cannot find the cgroup %q: %w", path, err)
-	}
-	return st.Ino, nil
+	return unix.Statfs(path, &system) == nil && system.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
 // ownCgroup is the folder of our own cgroup: the one that lists us, so that no
@@ -160,7 +148,7 @@ func ownCgroup() (string, error) {
 		return "", fmt.Errorf("cannot find our cgroup: %w", err)
 	}
 	for _, folder := range cgroupFolders(string(mounts), string(groups)) {
-		if _, err := cgroupInode(folder); err == nil && slices.Contains(pidsIn(folder), os.Getpid()) {
+		if isCgroup(folder) && slices.Contains(pidsIn(folder), os.Getpid()) {
 			return folder, nil
 		}
 	}
@@ -217,15 +205,11 @@ func NoteCgroup(records string, c *Cgroup, why error) error {
 }
 
 // NotedCgroup returns the cgroup that was noted beside a records file; nil where
-// there is none (any more), or another of that name, or where we are in it
-// ourselves.
+// there is none (yet, or any more), or where we are in it ourselves.
 func NotedCgroup(records string) *Cgroup {
 	text, err := os.ReadFile(records + noteSuffix)
 	c := &Cgroup{}
-	if err != nil || json.Unmarshal(text, c) != nil || c.Path == "" || c.Boot != BootID() {
-		return nil
-	}
-	if inode, err := cgroupInode(c.Path); err != nil || inode != c.Inode {
+	if err != nil || json.Unmarshal(text, c) != nil || c.Boot != BootID() || !isCgroup(c.Path) {
 		return nil
 	}
 	for _, folder := range c.folders() {

@@ -53,15 +53,21 @@ func TestCgroupFolders(t *testing.T) {
 // be told.
 func testCgroup(t *testing.T) *Cgroup {
 	t.Helper()
-	c, err := NewCgroup("sglaunch-test-" + strconv.Itoa(os.Getpid()) + "-" + t.Name())
+	c, err := PlanCgroup("sglaunch-test-" + strconv.Itoa(os.Getpid()) + "-" + t.Name())
+	if err == nil {
+		err = c.Make()
+	}
 	if err != nil {
-		if c != nil || !strings.HasPrefix(err.Error(), "cannot ") {
-			t.Errorf("%+v, %v", c, err)
+		if !strings.HasPrefix(err.Error(), "cannot ") {
+			t.Errorf("it is told as %v", err)
 		}
 		t.Logf("no cgroup is permitted here: %v", err)
 		return nil
 	}
 	t.Cleanup(func() { _ = c.Kill(); c.Remove() })
+	if c.Make() == nil {
+		t.Error("one that exists was taken")
+	}
 	return c
 }
 
@@ -179,13 +185,10 @@ func TestNotedCgroup(t *testing.T) {
 		t.Error(diff)
 	}
 	for name, change := range map[string]func(*Cgroup){
-		"of another boot":  func(c *Cgroup) { c.Boot = "another" },
-		"of the same name": func(c *Cgroup) { c.Inode++ },
-		"no cgroup":        func(c *Cgroup) { c.Path = filepath.Dir(records) },
-		"our own": func(c *Cgroup) {
-			c.Path, _ = ownCgroup()
-			c.Inode, _ = cgroupInode(c.Path)
-		},
+		"of another boot": func(c *Cgroup) { c.Boot = "another" },
+		"no cgroup":       func(c *Cgroup) { c.Path = filepath.Dir(records) },
+		"no path":         func(c *Cgroup) { c.Path = "" },
+		"our own":         func(c *Cgroup) { c.Path, _ = ownCgroup() },
 	} {
 		if got := note(change); got != nil {
 			t.Errorf("%s: %+v", name, got)

@@ -14,23 +14,34 @@ import (
 // started without it.
 const notePatience = time.Second
 
-// enclose makes a cgroup for the server where that is permitted. It is noted
-// beside the records before anybody is in it: should we die, whoever ends the
-// rest finds even those that nobody has seen. Where there can be none the other
-// signs have to do, and nobody needs to hear of it.
+// enclose makes a cgroup for the server where that is permitted. Where there can
+// be none the other signs have to do, and nobody needs to hear of it. It is noted
+// beside the records before it is there: should we die, whoever ends the rest
+// finds even those that nobody has seen.
 func (s *shim) enclose(spec wire.Spec) *proc.Cgroup {
-	name := fmt.Sprintf("sglaunch-%d-%d-%d", s.facts.PID, s.facts.Start, spec.Attempt)
-	cgroup, why := proc.NewCgroup(name)
-	if spec.Records == "" {
-		return cgroup
+	cgroup, err := proc.PlanCgroup(fmt.Sprintf("sglaunch-%d-%d-%d", s.facts.PID, s.facts.Start, spec.Attempt))
+	noteCgroup(spec.Records, cgroup, err)
+	if err != nil {
+		return nil
+	}
+	if err := cgroup.Make(); err != nil {
+		noteCgroup(spec.Records, nil, err)
+		return nil
+	}
+	return cgroup
+}
+
+// noteCgroup does not wait for a disk that hangs.
+func noteCgroup(records string, c *proc.Cgroup, why error) {
+	if records == "" {
+		return
 	}
 	noted := make(chan struct{})
-	go func() { // a disk may hang
+	go func() {
 		defer close(noted)
-		_ = proc.NoteCgroup(spec.Records, cgroup, why)
+		_ = proc.NoteCgroup(records, c, why)
 	}()
 	awaitClose(noted, notePatience)
-	return cgroup
 }
 
 // forkInto starts a process in a cgroup, where there is one, so that it never was
