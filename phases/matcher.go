@@ -16,8 +16,8 @@ type matcher struct {
 	width    int                          // bytes of a sample
 	mask     uint64                       // of so many low bytes
 	known    [1 << (knownBits - 6)]uint64 // a bit for each hash of a sample of some window
-	heads    [1 << headBits]int16         // by the upper bits of the hash: the last such sample, else -1
-	samples  []sample
+	heads    [1 << headBits]uint16        // by the upper bits of the hash: the last of those samples, 0 where there is none
+	samples  []sample                     // from 1
 	literals []literal
 }
 
@@ -31,33 +31,30 @@ type literal struct {
 type sample struct {
 	key     uint64 // its bytes
 	literal int16
-	at      int16 // where in the literal
-	next    int16 // the sample before it under its head, else -1
+	at      int16  // where in the literal
+	next    uint16 // the sample before it under its head, else 0
 }
 
 const (
 	stride    = 4
 	knownBits = 17
-	headBits  = 12
+	headBits  = 13
 )
 
 // newMatcher builds a matcher of literals that are at least window bytes long
 // (4 to 11).
 func newMatcher(literals []literal, window int) *matcher {
 	width := window - stride + 1
-	m := &matcher{width: width, mask: 1<<(8*width) - 1, literals: literals}
-	for i := range m.heads {
-		m.heads[i] = -1
-	}
+	m := &matcher{width: width, mask: 1<<(8*width) - 1, literals: literals, samples: make([]sample, 1)}
 	for n, l := range literals {
-		at := rarest(l.text, window)
+		at := rarest(l.text, window, width)
 		for i := at; i < at+stride; i++ {
 			key := m.key([]byte(l.text), i)
 			hash := sampleHash(key)
 			m.known[hash>>6] |= 1 << (hash & 63)
 			head := &m.heads[hash>>(knownBits-headBits)]
 			m.samples = append(m.samples, sample{key: key, literal: int16(n), at: int16(i), next: *head})
-			*head = int16(len(m.samples) - 1)
+			*head = uint16(len(m.samples) - 1)
 		}
 	}
 	return m
@@ -65,12 +62,12 @@ func newMatcher(literals []literal, window int) *matcher {
 
 // rarest finds the window of a literal that ordinary text is least likely to
 // hold: one whose samples are no pieces of words, of the rarest letters.
-func rarest(lit string, window int) (at int) {
+func rarest(lit string, window, width int) (at int) {
 	best := -1
 	for i := 0; i+window <= len(lit); i++ {
 		common := 0
-		for k := i; k < i+stride; k++ {
-			common += commonness(lit[k : k+window-stride+1])
+		for k := i; k+width <= i+window; k++ {
+			common += commonness(lit[k : k+width])
 		}
 		if best < 0 || common < best {
 			best, at = common, i
@@ -101,7 +98,7 @@ func (m *matcher) key(text []byte, i int) (key uint64) {
 	if i+8 <= len(text) {
 		return binary.LittleEndian.Uint64(text[i:]) & m.mask
 	}
-	for k, c := range text[i : i+m.width] {
+	for k, c := range text[i : i+m.width] { // at the very end of a text
 		key |= uint64(c) << (8 * k)
 	}
 	return key
@@ -139,7 +136,7 @@ func (m *matcher) next(text []byte, from int) int {
 // verify tells whether the sample at i is part of a literal; found learns which.
 func (m *matcher) verify(text []byte, i int, found *hitSet) (any bool) {
 	key := m.key(text, i)
-	for n := m.heads[sampleHash(key)>>(knownBits-headBits)]; n >= 0; n = m.samples[n].next {
+	for n := m.heads[sampleHash(key)>>(knownBits-headBits)]; n != 0; n = m.samples[n].next {
 		s := &m.samples[n]
 		if s.key != key {
 			continue

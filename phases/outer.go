@@ -92,7 +92,7 @@ func rayPrefix(text []byte, h *header) int {
 // timePrefix: "2025-07-25T07:53:08.217+08:00 " with or without CRI's
 // "stdout F ", "2025-02-04 21:29:23 " before SGLang's own bracket.
 func timePrefix(text []byte, h *header) int {
-	if !fits(text, "0000-00-00T00:00:00") && !fits(text, "0000-00-00 00:00:00") {
+	if !isoTime.begins(text) && !dateTime.begins(text) {
 		return 0
 	}
 	i := 19
@@ -134,7 +134,7 @@ func slurmPrefix(text []byte, h *header) int {
 // exportPrefix: "ERROR 2025-04-05T00:01:19.509514570Z " of cloud log exports.
 func exportPrefix(text []byte, h *header) int {
 	blank := bytes.IndexByte(text[:min(len(text), 12)], ' ')
-	if blank < 0 || !fits(text[blank+1:], "0000-00-00T00:00:00") {
+	if blank < 0 || !isoTime.begins(text[blank+1:]) {
 		return 0
 	}
 	n := timePrefix(text[blank+1:], h)
@@ -147,7 +147,7 @@ func exportPrefix(text []byte, h *header) int {
 // journalPrefix: "Feb 19 05:52:10 host unit[123]: ", "2026-02-19T05:52:10+0100 host unit[123]: "
 // loses its time before.
 func journalPrefix(text []byte, h *header) int {
-	if len(text) < 20 || text[3] != ' ' || !fits(text[7:], "00:00:00") && !fits(text[6:], "00:00:00") {
+	if len(text) < 20 || text[3] != ' ' || !timeOfDay.begins(text[7:]) && !timeOfDay.begins(text[6:]) {
 		return 0
 	}
 	colon := bytes.Index(text[:min(len(text), 200)], []byte("]: "))

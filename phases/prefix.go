@@ -148,41 +148,37 @@ func stampEnd(text []byte, h *header) int {
 	return closed
 }
 
+// The shapes of times.
+var (
+	dateTime    = newShape("0000-00-00 00:00:00")
+	isoTime     = newShape("0000-00-00T00:00:00")
+	shortDate   = newShape("00-00 00:00:00")
+	timeOfDay   = newShape("00:00:00")
+	calendarDay = newShape("0000-00-00")
+)
+
 // stampLen is the length of a time at the begin of b: a date and a time, a month,
 // a day and a time, or a time alone, each with or without milliseconds.
 func stampLen(b []byte) int {
-	n := 0
-	switch {
-	case fits(b, "0000-00-00 00:00:00"):
-		n = 19
-	case fits(b, "00-00 00:00:00"):
-		n = 14
-	case fits(b, "00:00:00"):
-		n = 8
-	default:
-		return 0
-	}
-	if fits(b[n:], ".000") {
-		n += 4
-	}
-	return n
-}
-
-// fits tells whether b begins in the shape of a model in which 0 is any digit.
-func fits(b []byte, model string) bool {
-	if len(b) < len(model) {
-		return false
-	}
-	for i := 0; i < len(model); i++ {
-		if model[i] == '0' {
-			if b[i] < '0' || b[i] > '9' {
-				return false
-			}
-		} else if b[i] != model[i] {
-			return false
+	for _, s := range [...]*shape{&dateTime, &shortDate, &timeOfDay} {
+		if s.begins(b) {
+			return s.length + millisLen(b[s.length:])
 		}
 	}
-	return true
+	return 0
+}
+
+// millisLen is the length of ".123" at the begin of b, else 0.
+func millisLen(b []byte) int {
+	if len(b) < 4 || b[0] != '.' {
+		return 0
+	}
+	for _, c := range b[1:4] {
+		if c < '0' || c > '9' {
+			return 0
+		}
+	}
+	return 4
 }
 
 // rankParts is the length of zero or more " NAME7" at the begin of b, -1 where
@@ -225,7 +221,7 @@ func findStamp(text []byte, from int) int {
 			return -1
 		}
 		i += k
-		if fits(text[i+1:], "0000-00-00 00:00:00") && stampEnd(text[i:], &h) > 0 {
+		if dateTime.begins(text[i+1:]) && stampEnd(text[i:], &h) > 0 {
 			return i
 		}
 	}
@@ -235,7 +231,7 @@ func findStamp(text []byte, from int) int {
 // parseStamp reads "2026-02-19 05:52:10" with T or blank and perhaps
 // milliseconds. What carries no year is no time.
 func parseStamp(b []byte) time.Time {
-	if len(b) < 19 || !fits(b, "0000-00-00") || !fits(b[11:], "00:00:00") {
+	if len(b) < 19 || !calendarDay.begins(b) || !timeOfDay.begins(b[11:]) {
 		return time.Time{}
 	}
 	num := func(i, n int) (v int) {
@@ -245,7 +241,7 @@ func parseStamp(b []byte) time.Time {
 		return v
 	}
 	nanos := 0
-	if len(b) >= 23 && fits(b[19:], ".000") {
+	if millisLen(b[19:]) > 0 {
 		nanos = num(20, 3) * int(time.Millisecond)
 	}
 	if m := num(5, 2); m < 1 || m > 12 {

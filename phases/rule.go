@@ -51,6 +51,7 @@ var severities = []Severity{SeverityDetail, SeverityFault, SeverityWrapper, Seve
 const (
 	minLiteral   = 6
 	longLiteral  = 8
+	wideLiteral  = 11 // from here on, samples tell most
 	shortMessage = 64
 )
 

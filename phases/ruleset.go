@@ -21,8 +21,9 @@ var embedded embed.FS
 type RuleSet struct {
 	rules []*Rule
 	byID  map[string]*Rule
-	long  *matcher
-	short *matcher // of literals below longLiteral
+	long  *matcher // of literals from wideLiteral on
+	plain *matcher // of those below
+	short *matcher // of those below longLiteral
 }
 
 var builtin = sync.OnceValue(func() *RuleSet {
@@ -122,21 +123,25 @@ func (s *RuleSet) Rule(id string) (*Rule, bool) {
 // newRuleSet indexes valid rules and builds their matcher.
 func newRuleSet(rules []*Rule) (*RuleSet, error) {
 	set := &RuleSet{rules: rules, byID: make(map[string]*Rule, len(rules))}
+	var short, plain []literal
 	long := []literal{{text: string(tracebackHead), number: -1}, {text: string(serverArgs), number: -1}}
-	var short []literal
 	for i, r := range rules {
 		r.prepare()
 		if other := set.byID[r.ID]; other != nil {
 			return nil, fmt.Errorf("cannot use rule %q twice: it stands in %q and in %q", r.ID, other.File, r.File)
 		}
 		set.byID[r.ID] = r
-		if l := (literal{text: r.Lit, number: i}); len(r.Lit) >= longLiteral {
+		switch l := (literal{text: r.Lit, number: i}); {
+		case len(r.Lit) >= wideLiteral:
 			long = append(long, l)
-		} else {
+		case len(r.Lit) >= longLiteral:
+			plain = append(plain, l)
+		default:
 			short = append(short, l)
 		}
 	}
-	set.long = newMatcher(long, longLiteral)
+	set.long = newMatcher(long, wideLiteral)
+	set.plain = newMatcher(plain, longLiteral)
 	set.short = newMatcher(short, minLiteral)
 	return set, nil
 }
@@ -144,6 +149,7 @@ func newRuleSet(rules []*Rule) (*RuleSet, error) {
 // find adds the numbers of the rules whose literal stands in a message.
 func (s *RuleSet) find(msg []byte, found *hitSet) {
 	s.long.find(msg, found)
+	s.plain.find(msg, found)
 	if len(msg) <= shortMessage {
 		s.short.find(msg, found)
 	}
@@ -154,10 +160,6 @@ func (s *RuleSet) find(msg []byte, found *hitSet) {
 func (s *RuleSet) concern(msg []byte) bool {
 	return len(msg) <= shortMessage && s.short.first(msg, 0) < len(msg)
 }
-
-// first is where in text, at or after from, a literal stands that is looked for
-// in messages of any length; the length of text where there is none.
-func (s *RuleSet) first(text []byte, from int) int { return s.long.first(text, from) }
 
 // decodeRules reads [[rule]] tables; unknown keys are errors.
 func decodeRules(text, file string) ([]*Rule, error) {

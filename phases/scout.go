@@ -29,16 +29,16 @@ type scout struct {
 	rules *RuleSet
 	chunk []byte
 
-	newline, redraw                             int // where the next one stands, once looked for
-	stamp, nccl, pipe, escape, percent, literal int
-	nearest                                     int // of those of the line above
+	newline, redraw                                 int // where the next one stands, once looked for
+	stamp, nccl, pipe, escape, percent, long, plain int
+	nearest                                         int // of those of the line above
 }
 
 // begin takes a new chunk.
 func (s *scout) begin(chunk []byte) {
 	*s = scout{
 		rules: s.rules, chunk: chunk, newline: -1, redraw: -1,
-		stamp: -1, nccl: -1, pipe: -1, escape: -1, percent: -1, literal: -1, nearest: -1,
+		stamp: -1, nccl: -1, pipe: -1, escape: -1, percent: -1, long: -1, plain: -1, nearest: -1,
 	}
 }
 
@@ -74,11 +74,15 @@ func (s *scout) look(from, to int) (m marks) {
 	if s.percent < from {
 		s.percent = s.byteAt('%', from)
 	}
-	if s.literal < from {
-		s.literal = s.rules.first(s.chunk, from)
+	if s.long < from {
+		s.long = s.rules.long.first(s.chunk, from)
 	}
-	s.nearest = min(s.stamp, s.nccl, s.pipe, s.escape, s.percent, s.literal)
-	for mark, at := range [...]int{s.stamp, s.nccl, s.pipe, s.escape, s.percent, s.literal} {
+	if s.plain < from {
+		s.plain = s.rules.plain.first(s.chunk, from)
+	}
+	literal := min(s.long, s.plain)
+	s.nearest = min(s.stamp, s.nccl, s.pipe, s.escape, s.percent, literal)
+	for mark, at := range [...]int{s.stamp, s.nccl, s.pipe, s.escape, s.percent, literal} {
 		if at < to {
 			m |= 1 << mark
 		}

@@ -230,24 +230,38 @@ func (t *Tracker) read(p piece) {
 }
 
 // passOver passes over a line without marks that nothing else makes special
-// either: no prefix, no source of its own, no exception, no failure that it
-// could belong to. What it passes over, the long way would pass over too.
+// either: no relay's prefix, no rank or source that is new, no exception, no
+// failure that it could belong to. What it passes over, the long way would pass
+// over too.
 func (t *Tracker) passOver(text []byte) bool {
 	n := t.current
 	if n.source != "" || len(n.open) > 0 {
 		return false
 	}
-	if c := text[0]; c < 'a' || c > 'z' {
-		var h header
-		if c == '{' || stampEnd(text, &h) > 0 || outerPrefix(text, &h) > 0 || isFrame(text) {
+	h, rank := header{msg: text}, n.ranks.main
+	switch c := text[0]; {
+	case c >= 'a' && c <= 'z':
+	case c == '[':
+		if h.msg = text[stampEnd(text, &h):]; !h.stamped {
 			return false
 		}
-	}
-	if exceptionType(text, false) != nil || t.rules.concern(text) {
+		if h.rank != nil {
+			rank = n.ranks.byName[string(h.rank)]
+			if !n.sglang {
+				return false
+			}
+		}
+	case c == '{' || stampEnd(text, &h) > 0 || outerPrefix(text, &h) > 0 || isFrame(text):
 		return false
 	}
-	if !t.brief {
-		n.ranks.main.last.add(text)
+	if rank == nil || t.rules.concern(h.msg) || !h.stamped && exceptionType(text, false) != nil {
+		return false
+	}
+	if h.stamp != nil {
+		n.setStamp(h.stamp)
+	}
+	if !t.brief && len(h.msg) > 0 {
+		rank.last.add(h.msg)
 	}
 	return true
 }
