@@ -305,3 +305,72 @@ func TestLostJournal(t *testing.T) {
 		t.Errorf("originals: %v, %v", kept, err)
 	}
 }
+
+// driftedFile is a patched file that somebody has added to, after its launch's end.
+func driftedFile(t *testing.T) (l *Ledger, path, theirs string) {
+	t.Helper()
+	v := tinyVenv(t)
+	path = v.path("tiny/core/switch.py")
+	v.must(os.Chmod(path, 0o640))
+	l = ledger(t)
+	apply(t, l, plan(t, l, v, switchOn()), "night")
+	theirs = readText(t, path) + "# foreign\n"
+	v.must(os.WriteFile(path, []byte(theirs), 0o640))
+	r, err := l.Revert(t.Context(), "night")
+	wantErr(t, err, ErrDrifted)
+	original := r.Originals[path]
+	if readText(t, original) != tiny["tiny/core/switch.py"] || !strings.Contains(err.Error(), original) {
+		t.Errorf("the original is said to be in %q: %v", original, err)
+	}
+	return l, path, theirs
+}
+
+// A person has the last word: bytes and mode come back, and what the other wrote
+// is kept.
+func TestForcedRevert(t *testing.T) {
+	t.Parallel()
+	l, path, theirs := driftedFile(t)
+	if r, err := l.RevertKept(t.Context()); len(r.Drifted) != 1 {
+		t.Errorf("the drift is forgotten: %+v, %v", r, err)
+	}
+	_, err := l.RevertForced(t.Context(), "nosuch")
+	wantErr(t, err, ErrUnknown)
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Chmod(path, 0o600))
+	r, err := l.RevertForced(t.Context(), path)
+	must(err)
+	if len(r.Restored) != 1 || len(r.Drifted) > 0 || len(r.Aside) != 1 || readText(t, r.Aside[0]) != theirs {
+		t.Errorf("reverted %+v", r)
+	}
+	info, err := os.Stat(path)
+	must(err)
+	if readText(t, path) != tiny["tiny/core/switch.py"] || info.Mode() != 0o640 {
+		t.Errorf("%s is %v, %q", path, info.Mode(), readText(t, path))
+	}
+	if held, err := l.Status(); err != nil || len(held) > 0 {
+		t.Errorf("status is %+v, %v", held, err)
+	}
+}
+
+// A file that has its original bytes again is no drift any more, whoever brought
+// them.
+func TestDriftEndsWithTheOriginal(t *testing.T) {
+	t.Parallel()
+	l, path, _ := driftedFile(t)
+	if err := os.WriteFile(path, []byte(tiny["tiny/core/switch.py"]), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := l.Status(); err != nil || len(held) > 0 {
+		t.Errorf("status is %+v, %v", held, err)
+	}
+	if _, err := l.Recover(t.Context(), dead); err != nil {
+		t.Error(err)
+	}
+	if b, err := l.read(); err != nil || len(b.Drifts) > 0 {
+		t.Errorf("the record stays: %v", err)
+	}
+}

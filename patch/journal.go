@@ -86,6 +86,7 @@ type drift struct {
 	After  string    `json:"after"`
 	Found  string    `json:"found,omitempty"`
 	At     time.Time `json:"at"`
+	Entry  *entry    `json:"entry,omitempty"` // what a forced revert needs; a journal of before has none
 }
 
 // book is what the journal adds up to.
@@ -153,9 +154,12 @@ func (b *book) add(r record) {
 		}
 	case recRestored:
 		delete(b.Entries, r.Path)
+		delete(b.Drifts, r.Path)
 	case recDrifted:
 		if e := b.Entries[r.Path]; e != nil {
-			b.Drifts[r.Path] = &drift{r.Path, e.Before, e.After, r.Found, r.Time}
+			kept := *e
+			kept.Link, kept.Pycs = "", nil // a copy of the original is enough, Python compiles it again
+			b.Drifts[r.Path] = &drift{r.Path, e.Before, e.After, r.Found, r.Time, &kept}
 		}
 		delete(b.Entries, r.Path)
 	case recReleased:

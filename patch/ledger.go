@@ -38,6 +38,7 @@ const (
 	lockName      = "lock"
 	originalsName = "originals" // contents by hash
 	linksName     = "links"     // hard links of originals
+	asideName     = "aside"     // what a forced revert replaced, for a person
 	overlaysName  = "overlays"  // folders of copies that are imported, one a launch
 )
 
@@ -244,7 +245,10 @@ func (l *Ledger) Status() ([]Held, error) {
 		all = append(all, h)
 	}
 	for _, d := range b.Drifts {
-		all = append(all, Held{Path: d.Path, State: Drifted, Before: d.Before, After: d.After, Found: d.Found, Original: l.path(originalsName, d.Before), Since: d.At})
+		if d.healed() {
+			continue
+		}
+		all = append(all, Held{Path: d.Path, State: Drifted, Patches: d.patches(), Before: d.Before, After: d.After, Found: d.Found, Original: l.path(originalsName, d.Before), Since: d.At})
 	}
 	slices.SortFunc(all, func(a, b Held) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil

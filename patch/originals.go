@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -62,7 +63,11 @@ func (s *session) keep(content []byte) error {
 	if _, err := s.original(sum); err == nil {
 		return nil
 	}
-	final := s.path(originalsName, sum)
+	return s.store(s.path(originalsName, sum), content)
+}
+
+// store writes a file of the ledger's own, durably, over what a crash left.
+func (s *session) store(final string, content []byte) error {
 	for _, name := range []string{final, final + ".new"} { // a torn one from a crash
 		if err := removeIfThere(s.disk, name); err != nil {
 			return err
@@ -75,7 +80,7 @@ func (s *session) keep(content []byte) error {
 	if err := s.disk.Rename(final+".new", final); err != nil {
 		return err
 	}
-	return s.disk.Sync(s.path(originalsName))
+	return s.disk.Sync(filepath.Dir(final))
 }
 
 // link puts a hard link of a file into the ledger, and returns its name, or ""

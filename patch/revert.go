@@ -18,6 +18,9 @@ type Reverted struct {
 	Leased   []string `json:"leased,omitempty"`   // another launch still runs on them
 	Kept     []string `json:"kept,omitempty"`     // revert = "never"
 	Drifted  []string `json:"drifted,omitempty"`  // somebody else changed them: left alone
+	Aside    []string `json:"aside,omitempty"`    // where a forced revert keeps what somebody else wrote
+
+	Originals map[string]string `json:"originals,omitempty"` // of the drifted, by path: where the original is kept
 }
 
 // Revert undoes what Apply did for a launch. Call it once the launch's process
@@ -35,10 +38,12 @@ func (l *Ledger) Revert(ctx context.Context, launch string) (*Reverted, error) {
 }
 
 // RevertKept undoes the patches with revert = "never" on which no launch runs.
-// It is what a person asks for.
-func (l *Ledger) RevertKept(ctx context.Context) (*Reverted, error) {
+// It is what a person asks for. names are paths or names of patches; none means
+// all. A file that drifted earlier and still is not the original is ErrDrifted
+// again.
+func (l *Ledger) RevertKept(ctx context.Context, names ...string) (*Reverted, error) {
 	reverted := &Reverted{}
-	err := l.locked(ctx, func(s *session) error { return s.revertKept(reverted) })
+	err := l.locked(ctx, func(s *session) error { return s.revertKept(reverted, names) })
 	if err == nil {
 		err = reverted.drift()
 	}
@@ -61,19 +66,12 @@ func (l *Ledger) Recover(ctx context.Context, alive func(Owner) bool) ([]Reverte
 			errs = append(errs, s.revert(launch, &reverted))
 			all = append(all, reverted)
 		}
-		return errors.Join(errs...)
+		return errors.Join(append(errs, s.forgive())...)
 	})
 	for _, r := range all {
 		err = errors.Join(err, r.drift())
 	}
 	return all, err
-}
-
-func (r Reverted) drift() error {
-	if len(r.Drifted) == 0 {
-		return nil
-	}
-	return fmt.Errorf("cannot restore %s: %w", strings.Join(r.Drifted, ", "), ErrDrifted)
 }
 
 func (b *book) launches() []string {
@@ -120,17 +118,31 @@ func (s *session) due(l *lease, r *Reverted) []*entry {
 	return due
 }
 
-func (s *session) revertKept(r *Reverted) error {
+func (s *session) revertKept(r *Reverted, names selection) error {
+	if err := names.check(s.book); err != nil {
+		return err
+	}
 	var due []*entry
 	for path, e := range s.book.Entries {
+		if !names.means(path, e.Patches) {
+			continue
+		}
 		if len(s.book.holders(path)) == 0 {
 			due = append(due, e)
-		} else if e.Keep {
+		} else if e.Keep || len(names) > 0 {
 			r.Leased = append(r.Leased, path)
 		}
 	}
 	slices.SortFunc(due, func(a, b *entry) int { return strings.Compare(a.Path, b.Path) })
-	return s.restoreAll(due, r)
+	if err := errors.Join(s.restoreAll(due, r), s.forgive()); err != nil {
+		return err
+	}
+	for _, path := range s.book.drifted() {
+		if d := s.book.Drifts[path]; !slices.Contains(r.Drifted, path) && names.means(path, d.patches()) {
+			s.drifted(r, path, d.Before)
+		}
+	}
+	return nil
 }
 
 // outcome is what was found and done for one entry.
@@ -193,9 +205,17 @@ func (s *session) restoreOne(e *entry, r *Reverted) error {
 	case wasClean:
 		r.Clean = append(r.Clean, e.Path)
 	case wasDrifted:
-		r.Drifted = append(r.Drifted, e.Path)
+		s.drifted(r, e.Path, e.Before)
 	}
 	return nil
+}
+
+func (s *session) drifted(r *Reverted, path, before string) {
+	r.Drifted = append(r.Drifted, path)
+	if r.Originals == nil {
+		r.Originals = map[string]string{}
+	}
+	r.Originals[path] = s.path(originalsName, before)
 }
 
 // settle closes one entry that nobody holds, before its path is used anew.

@@ -13,8 +13,10 @@ import (
 )
 
 // applyPatches puts the launch's patches on disk, all of them or, where one
-// says run-unpatched, those that fit.
+// says run-unpatched, those that fit. It says of every start which files keep a
+// patch, this launch's or an earlier one's.
 func (h *Hands) applyPatches(ctx context.Context, without []string) Body {
+	defer h.noteKept(func(string) bool { return true })
 	var wanted []patch.Patch
 	var skipped []string
 	for _, p := range h.Patches {
@@ -53,15 +55,25 @@ func (h *Hands) fittingPlan(ctx context.Context, in patch.Interpreter, wanted []
 		}
 		for _, t := range refused {
 			if policyOf(wanted, t.Patch).OnRefused != patch.RefusedUnpatched {
-				return nil, nil, fmt.Errorf("patch %s is %s: %s", t.Patch, t.State, t.Reason)
+				return nil, nil, fmt.Errorf("patch %s is %s: %s", t.Patch, verdictOn(t), t.Reason)
 			}
-			skipped = append(skipped, fmt.Sprintf("%s is %s: %s", t.Patch, t.State, t.Reason))
+			skipped = append(skipped, fmt.Sprintf("%s is %s: %s", t.Patch, verdictOn(t), t.Reason))
 			wanted = slices.DeleteFunc(slices.Clone(wanted), func(p patch.Patch) bool { return p.Label() == t.Patch })
 		}
 		if len(wanted) == 0 {
 			return &patch.Plan{Interpreter: in}, skipped, nil
 		}
 	}
+}
+
+// verdictOn says in a word why a target is refused: its state, unless that is a
+// good one and something else stands in the way.
+func verdictOn(t patch.Target) string {
+	switch t.State {
+	case patch.Drifted, patch.Missing, patch.Unsupported:
+		return string(t.State)
+	}
+	return "refused"
 }
 
 func (h *Hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patch, skipped []string) Body {
@@ -146,17 +158,44 @@ func (s Setup) interpreter(ctx context.Context) (patch.Interpreter, error) {
 func (h *Hands) revertPatches(ctx context.Context) Body {
 	reverted, err := h.launch.ledger.Revert(ctx, h.launch.ID)
 	if err != nil {
-		return RevertFailed{Reason: err.Error()}
-	}
-	if len(reverted.Drifted) > 0 {
-		return RevertFailed{Reason: fmt.Sprintf("somebody changed %s while it was patched; it was left alone",
-			strings.Join(reverted.Drifted, ", "))}
+		return RevertFailed{Reason: notReverted(reverted, err)}
 	}
 	h.order(wire.Message{Type: wire.Lease})
 	if len(reverted.Restored) > 0 {
 		h.note("patch", fmt.Sprintf("restored %s", strings.Join(reverted.Restored, ", ")))
 	}
+	h.noteKept(func(path string) bool { return slices.Contains(reverted.Kept, path) })
 	return Reverted{Kept: reverted.Kept}
+}
+
+// notReverted tells why files are not as they were, and for those that somebody
+// changed what brings them back.
+func notReverted(r *patch.Reverted, err error) string {
+	if !errors.Is(err, patch.ErrDrifted) {
+		return err.Error()
+	}
+	return fmt.Sprintf("%v; `sglaunch patch revert --force %s` brings it back", err, strings.Join(r.Drifted, " "))
+}
+
+// noteKept says of files that keep a patch, by the user's wish, how it ends.
+func (h *Hands) noteKept(which func(path string) bool) {
+	held, err := h.launch.ledger.Status()
+	if err != nil {
+		return // whoever needs the ledger next says so
+	}
+	for _, text := range keptLines(held, which) {
+		h.note("patch", text)
+	}
+}
+
+func keptLines(held []patch.Held, which func(path string) bool) []string {
+	var lines []string
+	for _, f := range held {
+		if f.Kept && f.State == patch.WasApplied && which(f.Path) {
+			lines = append(lines, fmt.Sprintf("patch %s stays in %s until `sglaunch patch revert`", strings.Join(f.Patches, ", "), f.Path))
+		}
+	}
+	return lines
 }
 
 // note tells a person something that no decision hangs on.

@@ -17,12 +17,14 @@ var errShimGone = errors.New("the shim has died")
 
 // Healed is what Recover found of one dead launch and did about it.
 type Healed struct {
-	Launch   string      `json:"launch"`
+	Launch   string      `json:"launch"`             // "" for files that earlier recoveries left alone
 	Killed   int         `json:"killed"`             // processes ended
 	Left     []proc.Proc `json:"left,omitempty"`     // processes that would not go
 	Restored []string    `json:"restored,omitempty"` // patched files that are original again
 	Drifted  []string    `json:"drifted,omitempty"`  // files that somebody changed since; left alone
 	Err      string      `json:"error,omitempty"`
+
+	Originals map[string]string `json:"originals,omitempty"` // of the drifted, by path: where the original is kept
 }
 
 // Recover heals what launches left behind whose sglaunch has died: it ends
@@ -105,7 +107,7 @@ func collect(ctx context.Context, dir statedir.Dir, stuck map[string]bool, note 
 	for _, r := range reverted {
 		if len(r.Restored)+len(r.Drifted) > 0 {
 			h := note(r.Launch)
-			h.Restored, h.Drifted = r.Restored, r.Drifted
+			h.Restored, h.Drifted, h.Originals = r.Restored, r.Drifted, r.Originals
 		}
 	}
 	var all []Healed

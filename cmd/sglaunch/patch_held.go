@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -71,36 +72,56 @@ func alive(o patch.Owner) bool {
 }
 
 func newPatchRevertCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, force bool
 	c := &cobra.Command{
-		Use:   "revert",
+		Use:   "revert [--force] [FILE|NAME ...]",
 		Short: "Restore files whose patch was to be kept",
 		Long: `Restore the files that hold a patch which no launch takes back: applied by hand,
 or with revert = "never". Files that a launch needs are left to it; files of a
 dead launch are restored by "sglaunch recover", which first ends what is left of
-it. The exit code is 12 where somebody has changed a file: it is left alone.`,
-		Args: cobra.NoArgs,
+it. FILE or the NAME of a patch limits it to those. The exit code is 12 where
+somebody has changed a file: it is left alone. With --force the original comes
+back there too; what the file holds is kept in the state directory.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			ledger, err := openLedger()
 			if err != nil {
 				return err
 			}
-			reverted, err := ledger.RevertKept(c.Context())
+			if force && len(args) == 0 {
+				return &exitError{exitUsage, errors.New("cannot force a revert: no file and no patch is named"), "sglaunch patch status lists them"}
+			}
+			revert := ledger.RevertKept
+			if force {
+				revert = ledger.RevertForced
+			}
+			reverted, err := revert(c.Context(), args...)
+			if errors.Is(err, patch.ErrUnknown) {
+				return &exitError{exitUsage, err, "the arguments are files or names of patches that sglaunch patch status lists; none means all"}
+			}
 			if asJSON {
 				if err := writeJSON(c.OutOrStdout(), reverted); err != nil {
 					return err
 				}
-			} else {
+			} else if err == nil || len(reverted.Drifted) > 0 {
 				printReverted(c.OutOrStdout(), reverted)
 			}
 			if err != nil {
-				return &exitError{exitPatch, err, "sglaunch patch status tells where the originals are"}
+				return &exitError{exitPatch, err, driftHint(err)}
 			}
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "for scripts")
+	c.Flags().BoolVar(&force, "force", false, "bring the original back though somebody changed the file; FILE or NAME is needed")
 	return c
+}
+
+// driftHint says how to get the original in spite of a drift.
+func driftHint(err error) string {
+	if errors.Is(err, patch.ErrDrifted) {
+		return "sglaunch patch revert --force FILE brings the original back, and keeps what the file holds now"
+	}
+	return "sglaunch patch status tells where the originals are"
 }
 
 func printReverted(w io.Writer, r *patch.Reverted) {
@@ -109,6 +130,7 @@ func printReverted(w io.Writer, r *patch.Reverted) {
 		paths []string
 	}{
 		{"restored", r.Restored}, {"was clean", r.Clean}, {"needed by a launch", r.Leased}, {"changed by somebody, left alone", r.Drifted},
+		{"what it held is kept in", r.Aside},
 	} {
 		for _, path := range list.paths {
 			fmt.Fprintf(w, "%s  %s\n", list.word, path)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sglaunch/internal/statedir"
+	"sglaunch/patch"
 	"sglaunch/supervisor"
 )
 
@@ -20,8 +21,8 @@ func newRecoverCommand() *cobra.Command {
 		Long: `End every process of launches whose sglaunch was killed, and restore the files
 that they had patched. Launches that live are left alone, so it is safe at any
 time: from ExecStartPre= and ExecStopPost= of a unit, from cron, by hand. The
-exit code is 0 where nothing is left, 12 where a file could not be restored, 13
-where a process would not go.`,
+exit code is 0 where nothing is left, 12 where a file could not be restored, now or
+earlier, 13 where a process would not go.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := statedir.Open()
@@ -29,6 +30,9 @@ where a process would not go.`,
 				return err
 			}
 			healed, err := supervisor.Recover(c.Context(), dir)
+			if err == nil {
+				healed, err = withUnrestored(healed)
+			}
 			if asJSON {
 				if err := json.NewEncoder(c.OutOrStdout()).Encode(healed); err != nil {
 					return err
@@ -37,7 +41,7 @@ where a process would not go.`,
 				printHealed(c.OutOrStdout(), healed)
 			}
 			if err != nil {
-				return &exitError{exitPatch, err, ""}
+				return &exitError{exitPatch, err, driftHint(err)}
 			}
 			return unhealed(healed)
 		},
@@ -46,11 +50,39 @@ where a process would not go.`,
 	return c
 }
 
+// withUnrestored adds the files that an earlier recovery, or the end of a
+// launch, had to leave alone: they are still not what they were.
+func withUnrestored(healed []supervisor.Healed) ([]supervisor.Healed, error) {
+	ledger, err := openLedger()
+	if err != nil {
+		return healed, err
+	}
+	held, err := ledger.Status()
+	if err != nil {
+		return healed, err
+	}
+	earlier := supervisor.Healed{Originals: map[string]string{}}
+	for _, h := range held {
+		if h.State == patch.Drifted && len(h.Launches) == 0 && !h.Kept {
+			earlier.Drifted = append(earlier.Drifted, h.Path)
+			earlier.Originals[h.Path] = h.Original
+		}
+	}
+	if len(earlier.Drifted) > 0 {
+		healed = append(healed, earlier)
+	}
+	return healed, nil
+}
+
 func printHealed(w io.Writer, healed []supervisor.Healed) {
 	if len(healed) == 0 {
 		fmt.Fprintln(w, "nothing to recover")
 	}
 	for _, h := range healed {
+		if h.Launch == "" {
+			printUnrestored(w, h)
+			continue
+		}
 		fmt.Fprintf(w, "%s: %d processes ended", h.Launch, h.Killed)
 		if len(h.Restored) > 0 {
 			fmt.Fprintf(w, ", restored %s", strings.Join(h.Restored, ", "))
@@ -66,6 +98,13 @@ func printHealed(w io.Writer, healed []supervisor.Healed) {
 		}
 		fmt.Fprintln(w)
 	}
+}
+
+func printUnrestored(w io.Writer, h supervisor.Healed) {
+	for _, path := range h.Drifted {
+		fmt.Fprintf(w, "%s was changed by somebody while it was patched, and left alone; its original is kept in %s\n", path, h.Originals[path])
+	}
+	fmt.Fprintf(w, "to bring back: sglaunch patch revert --force %s\n", strings.Join(h.Drifted, " "))
 }
 
 // unhealed turns what is left into an exit code.
