@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -34,7 +37,13 @@ func newRehearseCommand() *cobra.Command {
 				r.scenario = args[0]
 			}
 			r.out = c.OutOrStdout()
-			return r.run(c.Context())
+			if err := r.validate(); err != nil {
+				return err
+			}
+			// The launch is ended and the folder removed whatever ends us.
+			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return r.run(ctx)
 		},
 	}
 	c.Flags().IntVar(&r.ranks, "tp", 4, "tensor-parallel ranks")
@@ -74,6 +83,19 @@ type rehearsalRun struct {
 	afterReady bool // the scenario's point comes after ready: it is not stopped then
 }
 
+// maxRanks is as many GPUs as the stand-in plays.
+const maxRanks = 64
+
+func (r *rehearsalRun) validate() error {
+	if r.ranks < 1 || r.ranks > maxRanks {
+		return &exitError{exitUsage, fmt.Errorf("cannot rehearse with --tp %d: 1 to %d ranks are possible", r.ranks, maxRanks), ""}
+	}
+	if !(r.speed > 0) || math.IsInf(r.speed, 0) { // NaN is not above 0 either
+		return &exitError{exitUsage, fmt.Errorf("cannot rehearse at --speed %v: it must be above 0", r.speed), "1 is the pace of the real thing"}
+	}
+	return nil
+}
+
 func (r *rehearsalRun) run(ctx context.Context) error {
 	scenario, err := rehearsal.Find(r.scenario)
 	if err != nil {
@@ -94,6 +116,9 @@ func (r *rehearsalRun) run(ctx context.Context) error {
 		return err
 	}
 	code, err := r.launch(ctx, scenario)
+	if ctx.Err() != nil {
+		return errors.New("cannot finish the rehearsal: a signal ended it")
+	}
 	if err != nil {
 		return err
 	}
@@ -109,7 +134,10 @@ func (r *rehearsalRun) makeDir() (err error) {
 	} else {
 		r.dir, err = os.MkdirTemp("", "sglaunch-rehearsal-")
 	}
-	if err != nil {
+	switch {
+	case r.keep != "" && errors.Is(err, fs.ErrExist):
+		return &exitError{exitUsage, fmt.Errorf("cannot rehearse in %q: it exists already", r.dir), "--keep takes the name of a new folder"}
+	case err != nil:
 		return fmt.Errorf("cannot make a folder for the rehearsal: %w", err)
 	}
 	return nil
@@ -117,7 +145,7 @@ func (r *rehearsalRun) makeDir() (err error) {
 
 // build makes the stage; without a C compiler the GPUs are left out, and said so.
 func (r *rehearsalRun) build(s rehearsal.Scenario) error {
-	o := rehearsal.Options{Version: s.Version, Speed: r.speed, GPUs: max(r.ranks, 1), NVML: true}
+	o := rehearsal.Options{Version: s.Version, Speed: r.speed, GPUs: r.ranks, NVML: true}
 	stage, err := rehearsal.Build(filepath.Join(r.dir, "stage"), o)
 	if errors.Is(err, rehearsal.ErrNoCompiler) {
 		r.say("no C compiler here: the rehearsal goes without GPUs")

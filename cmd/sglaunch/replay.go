@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +19,13 @@ func newReplayCommand() *cobra.Command {
 		Use:   "replay JOURNAL",
 		Short: "Show each decision of a launch again, by today's code",
 		Long: `Give every event of a launch's journal.jsonl to a fresh state machine and show
-what it decides. The exit code is 1 where today's code decides otherwise than
+what it decides. The launch's folder stands for the journal in it. The exit code is 1 where today's code decides otherwise than
 the code that wrote the journal.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
+			f, err := openJournal(args[0])
 			if err != nil {
-				return fmt.Errorf("cannot replay: %w", err)
+				return err
 			}
 			defer f.Close()
 			out := json.NewEncoder(c.OutOrStdout())
@@ -50,4 +53,22 @@ the code that wrote the journal.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a step")
 	return c
+}
+
+// openJournal opens a journal, or the one in the folder of a launch.
+func openJournal(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	folder := err == nil && info.IsDir()
+	name := path
+	if folder {
+		name = filepath.Join(path, "journal.jsonl")
+	}
+	f, err := os.Open(name)
+	switch {
+	case folder && errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("cannot replay %q: it is a folder without a journal.jsonl", path)
+	case err != nil:
+		return nil, fmt.Errorf("cannot replay: %w", err)
+	}
+	return f, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sglaunch/internal/config"
 )
@@ -55,9 +56,26 @@ tries again in a way that has a chance.`,
 	)
 	root.AddCommand(roomCommands()...)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &exitError{exitUsage, err, fmt.Sprintf("%s --help lists the flags", c.CommandPath())}
+		return &exitError{exitUsage, err, flagHint(c, err)}
 	})
 	return root
+}
+
+// flagHint names the flag that was meant, or where the flags are listed.
+func flagHint(c *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				known = append(known, f.Name)
+			}
+		})
+		if near := config.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+			return "did you mean --" + near + "?"
+		}
+	}
+	return c.CommandPath() + " --help lists the flags"
 }
 
 // execute runs one command line and returns the exit code.

@@ -45,10 +45,10 @@ type Ready struct {
 
 // Check is the size of the output check before a launch is announced.
 type Check struct {
-	Generations int           `toml:"generations"`
-	Tokens      int           `toml:"tokens"` // of each generation
-	BatchSizes  []int         `toml:"batch_sizes"`
-	Limit       time.Duration `toml:"limit"` // of the whole check
+	Generations int           `toml:"generations" about:"answers that are asked for"`
+	Tokens      int           `toml:"tokens" about:"of each generation"`
+	BatchSizes  []int         `toml:"batch_sizes" about:"how many are asked for at a time"`
+	Limit       time.Duration `toml:"limit" about:"of the whole check"`
 }
 
 // Phases says what the output means and how long each phase may take.
@@ -81,20 +81,20 @@ type Relaunch struct {
 // Backoff is the wait before attempt n+1: Initial times Factor to the n-1, at
 // most Max, then moved by up to the fraction Jitter either way.
 type Backoff struct {
-	Initial time.Duration `toml:"initial"`
-	Factor  float64       `toml:"factor"`
-	Max     time.Duration `toml:"max"`
-	Jitter  float64       `toml:"jitter"`
+	Initial time.Duration `toml:"initial" about:"wait after the first failure"`
+	Factor  float64       `toml:"factor" about:"by which each further failure lengthens the wait"`
+	Max     time.Duration `toml:"max" about:"longest wait, before jitter"`
+	Jitter  float64       `toml:"jitter" about:"fraction by which chance moves the wait either way"`
 }
 
 // Fallback is a rung of one's own: what to change after a cause.
 type Fallback struct {
-	Cause string            `toml:"cause"`
-	Phase string            `toml:"phase"` // empty: any
-	Set   map[string]string `toml:"set"`   // flag to value, or "x0.5" to scale it
-	Env   map[string]string `toml:"env"`
-	Min   int               `toml:"min"` // a scaled value goes no lower
-	Max   int               `toml:"max"` // how often it may be taken; 0 = once
+	Cause string            `toml:"cause" about:"of the failure, by its name"`
+	Phase string            `toml:"phase" about:"in which it failed; empty: any"`
+	Set   map[string]string `toml:"set" about:"flags of the next attempt: a value, \"x0.5\" to scale it, \"x0.5|64\": 64 where none is known, \"\": no value"`
+	Env   map[string]string `toml:"env" about:"added to its environment"`
+	Min   int               `toml:"min" about:"lowest value that a scaled flag may take"`
+	Max   int               `toml:"max" about:"how often the rung may be taken; 0: once, three times where it scales a flag"`
 }
 
 // Stop says how a server is ended.
@@ -115,8 +115,8 @@ type GPU struct {
 
 // Sample holds the interval between two readings in each stage of a launch.
 type Sample struct {
-	Starting time.Duration `toml:"starting"`
-	Serving  time.Duration `toml:"serving"`
+	Starting time.Duration `toml:"starting" about:"between two readings of a device until the server is ready"`
+	Serving  time.Duration `toml:"serving" about:"between two readings of a device from then on"`
 }
 
 // Log says where attempts are recorded and how much of them is kept.
@@ -136,8 +136,8 @@ type Rotate struct {
 
 // Keep bounds what the state directory holds.
 type Keep struct {
-	Launches int  `toml:"launches"`
-	Evidence Size `toml:"evidence"`
+	Launches int  `toml:"launches" about:"folders of launches"`
+	Evidence Size `toml:"evidence" about:"collected before kills, all together"`
 }
 
 // Listen says where sglaunch answers.

@@ -41,11 +41,11 @@ func Example() string {
 
 // writeExampleRows shows an array of tables as a comment: the default has none.
 func writeExampleRows(b *strings.Builder, f field) {
+	rows := fallbackFields
 	if f.Key == "patch" {
-		writeExample(b, "[[patch]]", patchFields(), "# ")
-		return
+		rows = patchFields
 	}
-	fmt.Fprintf(b, "\n# [[%s]]  # %s\n", f.Key, f.about())
+	writeExample(b, "[["+f.Key+"]]", rows(), "# ")
 }
 
 // writeExample writes one table, its comments in one column.
@@ -79,6 +79,21 @@ func (f field) about() string {
 		return strings.TrimSuffix(strings.Join(words, " | ")+"; "+about, "; ")
 	}
 	return about
+}
+
+// fallbackFields is the example's [[fallback]], a rung that a person might add.
+func fallbackFields() []field {
+	rung := reflect.ValueOf(Fallback{
+		Cause: "oom_graph_capture", Phase: "graph_capture",
+		Set: map[string]string{"--cuda-graph-max-bs": "x0.5|64"},
+		Env: map[string]string{"NCCL_DEBUG": "INFO"},
+		Min: 8, Max: 2,
+	})
+	var fields []field
+	for _, f := range tomlFields(rung.Type()) {
+		fields = append(fields, field{join("fallback", tomlName(f)), rung.FieldByIndex(f.Index), f.Tag})
+	}
+	return fields
 }
 
 // patchFields is the example's [[patch]]: each key with its default.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sglaunch/patch"
+	"sglaunch/phases"
 )
 
 var update = flag.Bool("update", false, "write launch.toml.example anew")
@@ -91,10 +92,40 @@ func TestExamplePatchKeysAreReal(t *testing.T) {
 	}
 }
 
+// The commented [[fallback]] is one that a person may take over as it stands.
+func TestExampleFallbackLoads(t *testing.T) {
+	_, block, _ := strings.Cut(Example(), "# [[fallback]]\n")
+	block, _, _ = strings.Cut(block, "\n\n")
+	var text strings.Builder
+	text.WriteString("[[fallback]]\n")
+	for line := range strings.Lines(block) {
+		text.WriteString(strings.TrimPrefix(line, "# "))
+	}
+	c, err := Load(Options{Path: write(t, text.String()), CommandOptional: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Fallbacks) != 1 {
+		t.Fatalf("it was read as %+v", c.Fallbacks)
+	}
+	f := c.Fallbacks[0]
+	if _, known := phases.LookupCause(f.Cause); !known {
+		t.Errorf("it is for the cause %q, which is none", f.Cause)
+	}
+	if _, err := phases.ParsePhase(f.Phase); err != nil || len(f.Set) == 0 || len(f.Env) == 0 || f.Min == 0 || f.Max == 0 {
+		t.Errorf("it was read as %+v, %v", f, err)
+	}
+}
+
 // Each key of this version has a comment that a person can read.
 func TestEachKeyIsExplained(t *testing.T) {
 	c := Default()
 	for _, f := range keys(&c) {
+		for _, m := range f.members() {
+			if !isNotYet(f.Key) && m.Tag.Get("about") == "" {
+				t.Errorf("%s has no about tag", m.Key)
+			}
+		}
 		if f.rows() == nil && f.Value.Type() != reflect.TypeFor[[]patch.Patch]() && f.Tag.Get("about") == "" && f.Key != "fallback" {
 			t.Errorf("%s has no about tag", f.Key)
 		}

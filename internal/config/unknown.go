@@ -19,7 +19,7 @@ func unknownHint(key string, table reflect.Type) string {
 			siblings = append(siblings, sibling)
 		}
 	}
-	if near := nearest(name, siblings); near != "" {
+	if near := Nearest(name, siblings); near != "" {
 		return "did you mean " + join(within, near) + "?"
 	}
 	if elsewhere := keyElsewhere(name); elsewhere != "" {
@@ -38,14 +38,14 @@ func unknownFlagHint(key string) string {
 	for _, f := range keys(&c) {
 		known = append(known, f.Key)
 	}
-	if near := nearest(key, known); near != "" {
+	if near := Nearest(key, known); near != "" {
 		return "did you mean --" + near + "?"
 	}
 	return ""
 }
 
-// nearest is the candidate that a slip of the finger turns into name, or "".
-func nearest(name string, candidates []string) string {
+// Nearest is the candidate that a slip of the finger turns into name, or "".
+func Nearest(name string, candidates []string) string {
 	best, bestDistance := "", 1+max(1, len(name)/3)
 	for _, c := range candidates {
 		d := levenshtein.Distance(strings.ToLower(name), c, nil)

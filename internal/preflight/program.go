@@ -49,6 +49,8 @@ func checkCommand(_ context.Context, l *look) []Check {
 func (l *look) program(word string) (path string, c Check, ok bool) {
 	path, err := l.lookPath(word)
 	switch {
+	case errors.Is(err, errFolder):
+		return "", fail("permission_denied", "name a program in it", "%q is a folder and may not be executed", path), false
 	case errors.Is(err, errNotExecutable):
 		return "", fail("permission_denied", "make it executable, or see the mount options", "%q may not be executed", path), false
 	case err != nil:
@@ -90,15 +92,22 @@ func (l *look) lookPath(word string) (string, error) {
 	return word, found
 }
 
-// errNotExecutable says that a file is there and may not be executed.
-var errNotExecutable = errors.New("not executable")
+// errNotExecutable says that a file is there and may not be executed;
+// errFolder, that it could not be.
+var (
+	errNotExecutable = errors.New("not executable")
+	errFolder        = fmt.Errorf("a folder: %w", errNotExecutable)
+)
 
 func executable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	if info.IsDir() || unix.Access(path, unix.X_OK) != nil {
+	switch {
+	case info.IsDir():
+		return errFolder
+	case unix.Access(path, unix.X_OK) != nil:
 		return errNotExecutable
 	}
 	return nil

@@ -31,9 +31,12 @@ func open(getenv func(string) string, uid int) (Dir, error) {
 		return Dir{}, err
 	}
 	d := Dir{State: state, Runtime: runtimePath(getenv, uid, state, belongsTo)}
-	for _, path := range []string{d.State, d.Runtime, d.launches(), d.Patches()} {
-		if err := makeOwn(path); err != nil {
-			return Dir{}, err
+	for _, folder := range []struct{ path, variable string }{
+		{d.State, "SGLAUNCH_STATE"}, {d.Runtime, "SGLAUNCH_RUNTIME"},
+		{d.launches(), "SGLAUNCH_STATE"}, {d.Patches(), "SGLAUNCH_STATE"},
+	} {
+		if err := makeOwn(folder.path); err != nil {
+			return Dir{}, fmt.Errorf("%w; set %s to a folder that can be written", err, folder.variable)
 		}
 	}
 	return d, nil
@@ -77,7 +80,7 @@ func statePath(getenv func(string) string, uid int) (string, error) {
 			return filepath.Abs(choice.path)
 		}
 	}
-	return "", errors.New("cannot find a state directory: neither SGLAUNCH_STATE nor XDG_STATE_HOME nor HOME is set")
+	return "", errors.New("cannot find a state directory: neither SGLAUNCH_STATE nor XDG_STATE_HOME nor HOME is set; set SGLAUNCH_STATE to a folder that can be written")
 }
 
 // runtimePath leaves out a session's directory that belongs to somebody else:

@@ -118,8 +118,9 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for path, want := range cases {
 		t.Setenv("SGLAUNCH_STATE", path)
-		if _, err := Open(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want ... %s", path, err, want)
+		_, err := Open()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "; set SGLAUNCH_STATE to") {
+			t.Errorf("%s: got %v, want ... %s and a way out", path, err, want)
 		}
 	}
 }
