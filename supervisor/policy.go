@@ -98,6 +98,9 @@ func (m *Machine) relaunch() Decision {
 	change, ok := m.change(cause)
 	switch {
 	case !ok && m.hopeless(cause):
+		if m.run.Outcome == OutcomeRefused {
+			return end("no relaunch helps") // the refusal has said what to do
+		}
 		return end("no relaunch helps" + remedy(cause))
 	case m.opt.Follower:
 		return end("one node of several ends at once, so that all start together")
