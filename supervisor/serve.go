@@ -169,6 +169,9 @@ func heal(conn *wire.Conn, s Setup) error {
 			return err
 		}
 	}
+	if errors.Is(err, patch.ErrDrifted) { // told, and no obstacle: a plan refuses the file if it is needed
+		return conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
+	}
 	if err != nil {
 		return fmt.Errorf("cannot restore what an earlier launch had patched: %w", err)
 	}
