@@ -131,7 +131,7 @@ func (t *Tracker) bar(b bar) {
 	rank := n.ranks.leader()
 	if len(b.desc) == 0 {
 		if n.ranks.phase() == GraphCapture {
-			t.count(nil, rank, b, "graphs", "")
+			t.count(nil, rank, b, "graphs", nil)
 		}
 		return
 	}
@@ -150,11 +150,10 @@ func (t *Tracker) bar(b bar) {
 	n.seenRules.add(found.number)
 	n.sglang = n.sglang || r.From == ""
 	n.read(found)
-	name := string(r.group(b.desc, found.groups, "name"))
 	if r.Activity != "" && !contains(n.active, r.Activity) {
 		t.activity(r, b.desc)
 	}
-	t.count(r, rank, b, r.Unit, name)
+	t.count(r, rank, b, r.Unit, r.group(b.desc, found.groups, "name"))
 }
 
 // countGroups counts a stamped line that tells done and total itself.
@@ -168,7 +167,7 @@ func (t *Tracker) countGroups(r *Rule, msg []byte, groups []int) {
 	if b.total, ok = parseCount(r.group(msg, groups, "total")); !ok {
 		b.total = b.done
 	}
-	t.count(r, t.line.rank, b, r.Unit, string(b.desc))
+	t.count(r, t.line.rank, b, r.Unit, b.desc)
 }
 
 // enterOf moves a rank to the phase that a progress rule names.
@@ -185,20 +184,20 @@ func (t *Tracker) enterOf(r *Rule, rank *rankState) {
 
 // count notes a counter and reports it where it grew. The same bar drawn again
 // from the start is a new pass.
-func (t *Tracker) count(r *Rule, rank *rankState, b bar, unit, name string) {
+func (t *Tracker) count(r *Rule, rank *rankState, b bar, unit string, name []byte) {
 	n := t.line.node
 	t.enterOf(r, rank)
-	key := name
+	id := ""
 	if r != nil {
-		key = r.ID + "\x00" + name
+		id = r.ID
 	}
-	c := n.counters[key]
+	c := n.counters[counterKey{id, string(name)}]
 	switch {
 	case c == nil && len(n.counters) >= maxCounters:
 		return
 	case c == nil:
 		c = &counter{done: -1, total: b.total}
-		n.counters[key] = c
+		n.counters[counterKey{id, string(name)}] = c
 	case b.total != c.total, b.done < c.done && c.done == c.total:
 		*c = counter{done: -1, total: b.total, pass: c.pass + 1}
 	}
@@ -207,15 +206,24 @@ func (t *Tracker) count(r *Rule, rank *rankState, b bar, unit, name string) {
 	}
 	grew := b.done > 0
 	c.done = b.done
-	n.bar = &Progress{Done: b.done, Total: b.total, Unit: unit, Name: clip(b.desc, 80)}
+	n.show(b, unit)
 	if !grew {
 		return
 	}
 	t.moved(n)
 	n.outlived(rank)
-	o := Observation{Kind: KindProgress, Done: b.done, Total: b.total, Unit: unit, Rank: t.rankName(n, rank), RankPhase: rank.phase}
-	if r != nil {
-		o.Rule = r.ID
-	}
+	o := Observation{Kind: KindProgress, Done: b.done, Total: b.total, Unit: unit, Rank: t.rankName(n, rank), RankPhase: rank.phase, Rule: id}
 	t.emit(o)
+}
+
+// maxBarName bounds what is kept of a bar's description.
+const maxBarName = 80
+
+// show notes what the bar that moved last shows.
+func (n *node) show(b bar, unit string) {
+	if n.bar == nil {
+		n.bar = new(barState)
+	}
+	n.bar.done, n.bar.total, n.bar.unit = b.done, b.total, unit
+	n.bar.desc = append(n.bar.desc[:0], b.desc[:min(len(b.desc), maxBarName+4)]...)
 }

@@ -237,7 +237,7 @@ func (t *Tracker) raise(to Phase, r *Rule) {
 
 func (t *Tracker) phaseNews(rank *rankState, r *Rule) {
 	n := t.line.node
-	n.enter(n.ranks.phase(), t.line.h.time())
+	n.enter(n.ranks.phase(), t.line.h.stamp)
 	o := Observation{Kind: KindPhase, RankPhase: rank.phase, Rank: t.rankName(n, rank)}
 	if r != nil {
 		o.Rule = r.ID
@@ -247,11 +247,16 @@ func (t *Tracker) phaseNews(rank *rankState, r *Rule) {
 
 // moved notes the last sign of progress.
 func (t *Tracker) moved(n *node) {
-	n.lastMove = Mark{Line: t.line.line, Time: timestamp(t.line.h.time())}
+	n.moveLine = t.line.line
+	n.moveStamp.set(t.line.h.stamp)
 }
 
-// emit adds what every observation of this line carries.
+// emit adds what every observation of this line carries. Who reads a file asks
+// for the report only.
 func (t *Tracker) emit(o Observation) {
+	if t.brief {
+		return
+	}
 	l := &t.line
 	o.Offset, o.Line, o.Time = l.offset, l.line, l.h.time()
 	if o.Rank == "" {

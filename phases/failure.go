@@ -16,7 +16,7 @@ type fault struct {
 	label    string // the rank's name as reported
 	line     int
 	offset   int64
-	stamp    [23]byte
+	stamp    stamp
 	text     string
 }
 

@@ -132,12 +132,11 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 	if f != nil && f.harness {
 		return
 	}
-	x := &fault{rule: r, cause: genericCause, rank: l.rank, line: l.line, offset: l.offset, severity: SeverityFault}
+	x := &fault{rule: r, cause: genericCause, rank: l.rank, line: l.line, offset: l.offset, severity: SeverityFault, stamp: l.node.stamp}
 	if f != nil && f.rank != nil {
 		x.rank = f.rank
 	}
 	x.label = t.rankName(l.node, x.rank)
-	copy(x.stamp[:], l.node.stamp[:l.node.stamped])
 	text := msg
 	if r != nil {
 		x.severity = r.Severity

@@ -36,8 +36,8 @@ type memoSlot struct {
 }
 
 const (
-	memoSlots = 4096
-	memoBytes = 1024
+	memoSlots = 1 << 14
+	memoBytes = 512
 )
 
 func newMemo(rules *RuleSet) memo {

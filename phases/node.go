@@ -21,16 +21,32 @@ type node struct {
 	clues     []*fault
 	open      map[int]*failure // by torch rank number, -1 for lines without
 	handled   int              // the line that announced a handled traceback
-	counters  map[string]*counter
-	bar       *Progress // the last counter that moved
+	counters  map[counterKey]*counter
+	bar       *barState // the last counter that moved
 	numbers   map[string]float64
 	active    []string // activities, in order of appearance
 	seenRules hitSet   // by number
 	repeats   map[string]int
-	lastMove  Mark
+	moveLine  int   // of the last sign of progress, 0 where there is none
+	moveStamp stamp // its time
 	spans     []Span
-	stamp     [23]byte // of the last line that carried a time
-	stamped   int      // its length
+	stamp     stamp // of the last line that carried a time
+}
+
+// A counterKey is the rule that knows a bar, "" where none does, and what tells
+// two bars of one rule apart.
+type counterKey struct{ rule, name string }
+
+// A barState is what a bar showed.
+type barState struct {
+	done, total int64
+	unit        string
+	desc        []byte
+}
+
+// progress is the state as reported.
+func (b *barState) progress() *Progress {
+	return &Progress{Done: b.done, Total: b.total, Unit: b.unit, Name: clip(b.desc, maxBarName)}
 }
 
 // A counter is one bar: a later pass of the same bar counts anew.
@@ -52,12 +68,12 @@ func (n *node) reset() {
 	n.begun, n.ready, n.inferred, n.drained, n.fromStart, n.busy = false, false, false, false, false, 0
 	n.failures, n.dropped, n.clues = nil, 0, nil
 	n.open = make(map[int]*failure)
-	n.counters = make(map[string]*counter)
+	n.counters = make(map[counterKey]*counter)
 	n.bar, n.active, n.spans = nil, nil, nil
 	n.numbers = make(map[string]float64)
 	n.seenRules.reset()
 	n.repeats = make(map[string]int)
-	n.lastMove = Mark{}
+	n.moveLine = 0
 }
 
 // started tells whether the attempt has shown anything of itself, so that
@@ -69,8 +85,6 @@ func (n *node) started() bool {
 // isReady: the ready line, or the work of a server whose ready line is not in
 // the excerpt.
 func (n *node) isReady() bool { return n.ready || n.inferred }
-
-func (n *node) setStamp(stamp []byte) { n.stamped = copy(n.stamp[:], stamp) }
 
 // close ends the failures that collect lines.
 func (n *node) close() { clear(n.open) }

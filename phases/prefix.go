@@ -228,6 +228,16 @@ func findStamp(text []byte, from int) int {
 	return -1
 }
 
+// A stamp keeps a time as it was printed, to be read when somebody asks.
+type stamp struct {
+	text   [23]byte
+	length int
+}
+
+func (s *stamp) set(printed []byte) { s.length = copy(s.text[:], printed) }
+
+func (s *stamp) time() time.Time { return parseStamp(s.text[:s.length]) }
+
 // parseStamp reads "2026-02-19 05:52:10" with T or blank and perhaps
 // milliseconds. What carries no year is no time.
 func parseStamp(b []byte) time.Time {

@@ -109,15 +109,15 @@ func timestamp(t time.Time) *Timestamp {
 }
 
 // enter begins a span of a phase and ends the one before.
-func (n *node) enter(p Phase, at time.Time) {
+func (n *node) enter(p Phase, printed []byte) {
 	if len(n.spans) > 0 {
 		last := &n.spans[len(n.spans)-1]
 		if last.Name == p {
 			return
 		}
-		last.end(at)
+		last.end(parseStamp(printed))
 	}
-	n.spans = append(n.spans, Span{Name: p, Begin: timestamp(at)})
+	n.spans = append(n.spans, Span{Name: p, Begin: timestamp(parseStamp(printed))})
 }
 
 func (s *Span) end(at time.Time) {

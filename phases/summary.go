@@ -45,12 +45,11 @@ func (t *Tracker) describe(r *Report) {
 				r.Activities = append(r.Activities, a)
 			}
 		}
-		if n.lastMove.Line > 0 && (r.LastProgress == nil || n.lastMove.Line > r.LastProgress.Line) {
-			mark := n.lastMove
-			r.LastProgress = &mark
+		if n.moveLine > 0 && (r.LastProgress == nil || n.moveLine > r.LastProgress.Line) {
+			r.LastProgress = &Mark{Line: n.moveLine, Time: timestamp(n.moveStamp.time())}
 		}
 		if n.bar != nil {
-			r.Progress = n.bar
+			r.Progress = n.bar.progress()
 		}
 		if len(r.Phases) == 0 || len(n.spans) > len(r.Phases) {
 			r.Phases = append([]Span{}, n.spans...)
@@ -166,7 +165,7 @@ func (t *Tracker) echoes(r *Report, root *fault) {
 }
 
 func (f *fault) evidence() *Evidence {
-	return &Evidence{Line: f.line, Rank: f.label, Text: f.text, Time: timestamp(parseStamp(f.stamp[:]))}
+	return &Evidence{Line: f.line, Rank: f.label, Text: f.text, Time: timestamp(f.stamp.time())}
 }
 
 // holding is what a start that merely stops seems to wait for: the last clue
@@ -185,7 +184,7 @@ func (t *Tracker) holding() *fault {
 		if held == nil && n.ranks.phase() == DistributedInit && n.begun {
 			held = &fault{cause: "nccl_init_hang"}
 		}
-		if held == nil && n.ranks.phase() == GraphCapture && n.bar != nil && n.bar.Done == 0 {
+		if held == nil && n.ranks.phase() == GraphCapture && n.bar != nil && n.bar.done == 0 {
 			held = &fault{cause: "jit_compile"}
 		}
 	}

@@ -113,7 +113,7 @@ func (t *Tracker) Fault() *Observation {
 		return nil
 	}
 	o := Observation{
-		Kind: KindFault, Offset: best.offset, Line: best.line, Time: parseStamp(best.stamp[:]), Rank: best.label,
+		Kind: KindFault, Offset: best.offset, Line: best.line, Time: best.stamp.time(), Rank: best.label,
 		RankPhase: best.rank.phase, Phase: t.Phase(), Cause: best.cause, Text: best.text, Certain: f.certain || n.certain(),
 	}
 	if best.rule != nil {
@@ -258,7 +258,7 @@ func (t *Tracker) passOver(text []byte) bool {
 		return false
 	}
 	if h.stamp != nil {
-		n.setStamp(h.stamp)
+		n.stamp.set(h.stamp)
 	}
 	if !t.brief && len(h.msg) > 0 {
 		rank.last.add(h.msg)
@@ -281,7 +281,7 @@ func (t *Tracker) readLine() {
 	l.node, l.key = n, l.h.number
 	l.rank = t.rankOf(n, &l.h)
 	if l.h.stamp != nil {
-		n.setStamp(l.h.stamp)
+		n.stamp.set(l.h.stamp)
 	}
 	if !t.brief && len(l.h.msg) > 0 {
 		l.rank.last.add(l.h.msg)
@@ -347,7 +347,7 @@ func (t *Tracker) skimWhole(text []byte) bool {
 	} else if !bytes.HasPrefix(msg, decodeBatch) && !bytes.HasPrefix(msg, prefillBatch) {
 		return false
 	}
-	n.setStamp(text[1:20])
+	n.stamp.set(text[1:20])
 	return true
 }
 
