@@ -82,7 +82,7 @@ func explain(w io.Writer, logs []string, rules *phases.RuleSet, o explainOptions
 
 func writeNodes(w io.Writer, nodes []nodeReport) error {
 	if len(nodes) == 1 {
-		return phases.WriteTimeline(w, nodes[0].Report)
+		return writeNode(w, nodes[0].Report)
 	}
 	if first := firstFailure(nodes); first != nil {
 		fmt.Fprintf(w, "the failure of %s explains the others\n\n", *first)
@@ -92,11 +92,21 @@ func writeNodes(w io.Writer, nodes []nodeReport) error {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "== %s\n", n.File)
-		if err := phases.WriteTimeline(w, n.Report); err != nil {
+		if err := writeNode(w, n.Report); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeNode shows the answer for one file. Where no line was recognised there
+// is no answer, and a phase would be a false one.
+func writeNode(w io.Writer, r phases.Report) error {
+	if len(r.Phases) > 0 || r.Failed || r.Cause != nil || r.Phase != phases.Starting {
+		return phases.WriteTimeline(w, r)
+	}
+	_, err := fmt.Fprintf(w, "no line of an SGLang server recognised in %d lines\n", r.Lines)
+	return err
 }
 
 // firstFailure names the file with the failure that explains the others: the
