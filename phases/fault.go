@@ -144,7 +144,7 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 			text = g
 		}
 	}
-	x.text = clip(bytes.TrimSpace(text), maxFaultText)
+	x.text = clip(uncoloured(text, l.text), maxFaultText)
 	if x.severity == SeverityClue {
 		x.cause = r.causeIn(l.node.phaseOf(x, f), l.node.begun)
 		t.clue(x)

@@ -14,6 +14,9 @@ func outerPrefix(text []byte, h *header) int {
 	}
 	switch c := text[0]; {
 	case c == '[':
+		if n := bareCode(text); n > 0 {
+			return n
+		}
 		return bracketPrefix(text, h)
 	case c == '(':
 		return rayPrefix(text, h)

@@ -31,10 +31,6 @@ type prefixer struct {
 // SGLang's own prefix (the state of a bar), to be read as a line of its own.
 func (p *prefixer) parse(text []byte, marks marks, h *header) (before []byte) {
 	*h = header{number: -1, marks: marks}
-	if n := stampEnd(text, h); n > 0 {
-		h.msg = text[n:]
-		return nil
-	}
 	if marks&markEscape != 0 || len(text) > 0 && text[0] == '{' {
 		text = p.unwrap(text)
 		h.marks = markAll
@@ -75,42 +71,6 @@ func (p *prefixer) unwrap(text []byte) []byte {
 		text = p.plain
 	}
 	return text
-}
-
-// stripANSI appends text without escape sequences (CSI, OSC and the short ones).
-func stripANSI(dst, text []byte) []byte {
-	for len(text) > 0 {
-		esc := bytes.IndexByte(text, 0x1b)
-		if esc < 0 {
-			return append(dst, text...)
-		}
-		dst = append(dst, text[:esc]...)
-		text = text[esc+1:]
-		text = text[escapeLen(text):]
-	}
-	return dst
-}
-
-// escapeLen is the length of the sequence after its escape byte.
-func escapeLen(text []byte) int {
-	if len(text) == 0 {
-		return 0
-	}
-	switch text[0] {
-	case '[':
-		for i := 1; i < len(text); i++ {
-			if text[i] >= 0x40 && text[i] <= 0x7e {
-				return i + 1
-			}
-		}
-		return len(text)
-	case ']':
-		if end := bytes.IndexByte(text, 0x07); end >= 0 {
-			return end + 1
-		}
-		return len(text)
-	}
-	return 1
 }
 
 // stampEnd reads SGLang's prefix at the begin of text and returns its length, 0
