@@ -40,7 +40,6 @@ type world struct {
 	served  time.Duration
 	words   Diagnosis
 	hello   Resumed // what the shim knows
-	asked   time.Duration
 }
 
 type due struct {
