@@ -100,7 +100,7 @@ func (c *comparer) scan(r io.Reader, f func(*shapedLine)) error {
 		c.seed, c.ranks = maphash.MakeSeed(), make(map[string]bool)
 	}
 	buf := make([]byte, readChunk)
-	read := func(p piece) { c.read(p, f) }
+	read := func(p *piece) { c.read(p, f) }
 	for {
 		n, err := r.Read(buf)
 		c.split.feed(buf[:n], read)
@@ -114,8 +114,9 @@ func (c *comparer) scan(r io.Reader, f func(*shapedLine)) error {
 	}
 }
 
-func (c *comparer) read(p piece, f func(*shapedLine)) {
-	before := c.prefix.parse(p.text, markAll, &c.h)
+func (c *comparer) read(p *piece, f func(*shapedLine)) {
+	c.h = header{number: -1, marks: markAll}
+	before := c.prefix.parse(p.text, &c.h)
 	for _, msg := range [][]byte{before, c.h.msg} {
 		if len(bytes.TrimSpace(msg)) == 0 || bytes.HasPrefix(msg, serverArgs) {
 			continue

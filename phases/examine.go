@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// serverArgs begins the line that a start of the server begins with.
+var serverArgs = []byte("server_args=")
+
 const (
 	maxClues    = 64
 	maxRepeats  = 1024

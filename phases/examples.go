@@ -50,9 +50,9 @@ func (s *RuleSet) Match(line []byte) (ids []string) {
 // prefixes, what was glued before it, and the descriptions of bars.
 func messages(line []byte) [][]byte {
 	var p prefixer
-	var h header
+	h := header{number: -1, marks: markAll}
 	var all [][]byte
-	if before := p.parse(line, markAll, &h); before != nil {
+	if before := p.parse(line, &h); before != nil {
 		all = append(all, before)
 	}
 	all = append(all, h.msg)

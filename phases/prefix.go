@@ -27,13 +27,15 @@ type prefixer struct {
 	inner []byte // the line inside a JSON envelope
 }
 
-// parse reads the prefixes of one line. before is what stood glued in front of
-// SGLang's own prefix (the state of a bar), to be read as a line of its own.
-func (p *prefixer) parse(text []byte, marks marks, h *header) (before []byte) {
-	*h = header{number: -1, marks: marks}
-	if marks&markEscape != 0 || len(text) > 0 && text[0] == '{' {
+// parse reads the prefixes of one line, of which h knows what stampEnd finds at
+// its begin. before is what stood glued in front of SGLang's own prefix (the
+// state of a bar), to be read as a line of its own.
+func (p *prefixer) parse(text []byte, h *header) (before []byte) {
+	if h.marks&markEscape != 0 || len(text) > 0 && text[0] == '{' {
 		text = p.unwrap(text)
-		h.marks = markAll
+		*h = header{number: -1, marks: markAll}
+	} else if h.stamped {
+		return nil
 	}
 	for range 4 {
 		if n := stampEnd(text, h); n > 0 {
@@ -98,7 +100,10 @@ func stampEnd(text []byte, h *header) int {
 		h.stamp = text[i:end]
 	}
 	if ranks > 0 {
-		h.rank = bytes.TrimLeft(text[end:closed], " ")
+		if n > 0 {
+			end++ // the blank after the time
+		}
+		h.rank = text[end:closed]
 	}
 	h.stamped = true
 	closed++
@@ -120,12 +125,18 @@ var (
 // stampLen is the length of a time at the begin of b: a date and a time, a month,
 // a day and a time, or a time alone, each with or without milliseconds.
 func stampLen(b []byte) int {
-	for _, s := range [...]*shape{&dateTime, &shortDate, &timeOfDay} {
-		if s.begins(b) {
-			return s.length + millisLen(b[s.length:])
-		}
+	n := 0
+	switch {
+	case dateTime.begins(b):
+		n = dateTime.length
+	case shortDate.begins(b):
+		n = shortDate.length
+	case timeOfDay.begins(b):
+		n = timeOfDay.length
+	default:
+		return 0
 	}
-	return 0
+	return n + millisLen(b[n:])
 }
 
 // millisLen is the length of ".123" at the begin of b, else 0.

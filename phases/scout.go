@@ -29,26 +29,29 @@ type scout struct {
 	rules *RuleSet
 	chunk []byte
 
-	newline, redraw                                 int // where the next one stands, once looked for
-	stamp, nccl, pipe, escape, percent, long, plain int
+	newline, redraw int // where the next one stands, once looked for
+
+	ahead                                           int // where the look ahead ends
+	stamp, nccl, pipe, escape, percent, long, plain int // where the next one stands before that, else ahead
 	nearest                                         int // of those of the line above
 }
 
+// lookAhead is how far: a line that somebody asks about may stand alone among
+// many that nobody asks about.
+const lookAhead = 4 << 10
+
 // begin takes a new chunk.
 func (s *scout) begin(chunk []byte) {
-	*s = scout{
-		rules: s.rules, chunk: chunk, newline: -1, redraw: -1,
-		stamp: -1, nccl: -1, pipe: -1, escape: -1, percent: -1, long: -1, plain: -1, nearest: -1,
-	}
+	s.chunk, s.newline, s.redraw, s.ahead = chunk, -1, -1, 0
 }
 
 // end is where the piece that begins at from ends: at \n, \r or with the chunk.
 func (s *scout) end(from int) int {
 	if s.newline < from {
-		s.newline = s.byteAt('\n', from)
+		s.newline = byteAt(s.chunk, '\n', from)
 	}
 	if s.redraw < from {
-		s.redraw = s.byteAt('\r', from)
+		s.redraw = byteAt(s.chunk, '\r', from)
 	}
 	return min(s.newline, s.redraw)
 }
@@ -56,29 +59,34 @@ func (s *scout) end(from int) int {
 // look says what the piece between two places of the chunk may hold. The places
 // never go back.
 func (s *scout) look(from, to int) (m marks) {
+	if to > s.ahead {
+		s.ahead = min(len(s.chunk), max(to, from+lookAhead))
+		s.stamp, s.nccl, s.pipe, s.escape, s.percent, s.long, s.plain, s.nearest = -1, -1, -1, -1, -1, -1, -1, -1
+	}
 	if s.nearest >= to {
 		return 0
 	}
+	text := s.chunk[:s.ahead]
 	if s.stamp <= from {
-		s.stamp = s.wordAt(stampMark, min(from+1, len(s.chunk)))
+		s.stamp = wordAt(text, stampMark, min(from+1, len(text)))
 	}
 	if s.nccl < from {
-		s.nccl = s.wordAt(ncclWord, from)
+		s.nccl = wordAt(text, ncclWord, from)
 	}
 	if s.pipe < from {
-		s.pipe = s.byteAt('|', from)
+		s.pipe = byteAt(text, '|', from)
 	}
 	if s.escape < from {
-		s.escape = s.byteAt(0x1b, from)
+		s.escape = byteAt(text, 0x1b, from)
 	}
 	if s.percent < from {
-		s.percent = s.byteAt('%', from)
+		s.percent = byteAt(text, '%', from)
 	}
 	if s.long < from {
-		s.long = s.rules.long.first(s.chunk, from)
+		s.long = s.rules.long.first(text, from)
 	}
 	if s.plain < from {
-		s.plain = s.rules.plain.first(s.chunk, from)
+		s.plain = s.rules.plain.first(text, from)
 	}
 	literal := min(s.long, s.plain)
 	s.nearest = min(s.stamp, s.nccl, s.pipe, s.escape, s.percent, literal)
@@ -90,16 +98,17 @@ func (s *scout) look(from, to int) (m marks) {
 	return m
 }
 
-func (s *scout) byteAt(c byte, from int) int {
-	if k := bytes.IndexByte(s.chunk[from:], c); k >= 0 {
+// byteAt is where c stands in text at or after from, else the length of text.
+func byteAt(text []byte, c byte, from int) int {
+	if k := bytes.IndexByte(text[from:], c); k >= 0 {
 		return from + k
 	}
-	return len(s.chunk)
+	return len(text)
 }
 
-func (s *scout) wordAt(word []byte, from int) int {
-	if k := bytes.Index(s.chunk[from:], word); k >= 0 {
+func wordAt(text, word []byte, from int) int {
+	if k := bytes.Index(text[from:], word); k >= 0 {
 		return from + k
 	}
-	return len(s.chunk)
+	return len(text)
 }

@@ -8,7 +8,7 @@ const maxPiece = 64 << 10
 // A piece is a stretch of output that was shown as one line: it ends at \n, at
 // \r (a bar redrawn) or with the stream.
 type piece struct {
-	text   []byte // without its end; valid during the call only
+	text   []byte // without its end; as the piece, valid during the call only
 	offset int64  // of its first byte
 	line   int    // from 1; only \n counts
 
@@ -19,6 +19,7 @@ type piece struct {
 // keeps at most maxPiece bytes.
 type splitter struct {
 	scout  scout
+	next   piece  // what is handed out
 	tail   []byte // the begin of a piece whose end has not come yet
 	offset int64  // of the next byte
 	start  int64  // of the piece in tail
@@ -27,7 +28,7 @@ type splitter struct {
 }
 
 // feed calls f for each piece that ends in p.
-func (s *splitter) feed(p []byte, f func(piece)) {
+func (s *splitter) feed(p []byte, f func(*piece)) {
 	s.scout.begin(p)
 	for from := 0; from < len(p); {
 		end := s.scout.end(from)
@@ -45,15 +46,15 @@ func (s *splitter) feed(p []byte, f func(piece)) {
 }
 
 // endPiece hands out the piece that p[from:end] completes.
-func (s *splitter) endPiece(p []byte, from, end int, f func(piece)) {
-	next := piece{offset: s.offset, line: s.line + 1}
+func (s *splitter) endPiece(p []byte, from, end int, f func(*piece)) {
+	next := &s.next
+	next.line = s.line + 1
 	if len(s.tail) > 0 {
-		next.offset = s.start
 		s.keep(p[from:end])
-		next.text = s.tail
+		next.text, next.offset, next.to = s.tail, s.start, 0
 	} else {
+		next.text, next.offset, next.from, next.to = p[from:min(end, from+maxPiece)], s.offset, from, end
 		s.offset += int64(end - from)
-		next.text, next.from, next.to = p[from:min(end, from+maxPiece)], from, end
 	}
 	s.offset++
 	f(next)
@@ -84,9 +85,9 @@ func (s *splitter) keep(p []byte) {
 }
 
 // finish hands out the last piece where the stream ended inside one.
-func (s *splitter) finish(f func(piece)) {
+func (s *splitter) finish(f func(*piece)) {
 	if len(s.tail) > 0 {
-		f(piece{text: s.tail, offset: s.start, line: s.line + 1})
+		f(&piece{text: s.tail, offset: s.start, line: s.line + 1})
 		s.tail = s.tail[:0]
 	}
 	if s.open {

@@ -28,7 +28,7 @@ type Tracker struct {
 
 // lineContext is the line at hand.
 type lineContext struct {
-	piece
+	*piece
 	h    header
 	node *node
 	rank *rankState
@@ -198,17 +198,22 @@ func (t *Tracker) nodeOf(h *header) *node {
 }
 
 // read takes one piece of output.
-func (t *Tracker) read(p piece) {
-	if len(p.text) == 0 || t.brief && t.skimWhole(p.text) {
-		return
-	}
-	marks := t.split.marks(&p)
-	if marks == 0 && t.passOver(p.text) {
+func (t *Tracker) read(p *piece) {
+	if len(p.text) == 0 {
 		return
 	}
 	l := &t.line
-	l.piece = p
-	before := t.prefix.parse(p.text, marks, &l.h)
+	l.piece, l.h = p, header{number: -1, msg: p.text}
+	if p.text[0] == '[' {
+		l.h.msg = p.text[stampEnd(p.text, &l.h):]
+	}
+	if t.routine(&l.h) {
+		return
+	}
+	if l.h.marks = t.split.marks(p); l.h.marks == 0 && t.dull(&l.h) {
+		return
+	}
+	before := t.prefix.parse(p.text, &l.h)
 	if before != nil {
 		h := l.h
 		l.h = header{number: -1, msg: before, source: h.source, marks: h.marks}
@@ -227,43 +232,6 @@ func (t *Tracker) read(p piece) {
 		l.h.msg = rest[stampEnd(rest, &l.h):]
 	}
 	t.readLine()
-}
-
-// passOver passes over a line without marks that nothing else makes special
-// either: no relay's prefix, no rank or source that is new, no exception, no
-// failure that it could belong to. What it passes over, the long way would pass
-// over too.
-func (t *Tracker) passOver(text []byte) bool {
-	n := t.current
-	if n.source != "" || len(n.open) > 0 {
-		return false
-	}
-	h, rank := header{msg: text}, n.ranks.main
-	switch c := text[0]; {
-	case c >= 'a' && c <= 'z':
-	case c == '[':
-		if h.msg = text[stampEnd(text, &h):]; !h.stamped {
-			return false
-		}
-		if h.rank != nil {
-			rank = n.ranks.byName[string(h.rank)]
-			if !n.sglang {
-				return false
-			}
-		}
-	case c == '{' || stampEnd(text, &h) > 0 || outerPrefix(text, &h) > 0 || isFrame(text):
-		return false
-	}
-	if rank == nil || t.rules.concern(h.msg) || !h.stamped && exceptionType(text, false) != nil {
-		return false
-	}
-	if h.stamp != nil {
-		n.stamp.set(h.stamp)
-	}
-	if !t.brief && len(h.msg) > 0 {
-		rank.last.add(h.msg)
-	}
-	return true
 }
 
 // glued finds a second prefix inside a message, 0 where there is none.
@@ -288,7 +256,7 @@ func (t *Tracker) readLine() {
 	}
 	if l.h.stamped {
 		delete(n.open, -1)
-		if t.skim(l.h.msg) {
+		if isRequest(l.h.msg) || isBatch(l.h.msg) && n.serves() {
 			return
 		}
 	}
@@ -296,59 +264,6 @@ func (t *Tracker) readLine() {
 		n.sglang = true
 	}
 	t.examine()
-}
-
-var (
-	decodeBatch  = []byte("Decode batch")
-	prefillBatch = []byte("Prefill batch")
-	accessLog    = []byte("INFO:     ")
-	httpMark     = []byte(` HTTP/1.`)
-	serverArgs   = []byte("server_args=")
-)
-
-// skim passes over the lines that make up most of a long log and carry no news:
-// requests, and batches of a server that is known to serve.
-func (t *Tracker) skim(msg []byte) bool {
-	if bytes.HasPrefix(msg, accessLog) {
-		return bytes.Contains(msg, httpMark)
-	}
-	if !bytes.HasPrefix(msg, decodeBatch) && !bytes.HasPrefix(msg, prefillBatch) {
-		return false
-	}
-	n := t.line.node
-	return n.ranks.main.phase == Serving && len(n.failures) == 0 && len(n.clues) == 0
-}
-
-// skimWhole is skim for a whole line of a server that is known to serve and
-// prints without relays: what it passes over, the long way would pass over too.
-func (t *Tracker) skimWhole(text []byte) bool {
-	n := t.current
-	if n.ranks.main.phase != Serving || n.source != "" || len(n.failures)+len(n.clues)+len(n.open) > 0 {
-		return false
-	}
-	if len(text) < 60 || text[0] != '[' || text[5] != '-' || text[8] != '-' || text[11] != ' ' || text[14] != ':' || text[17] != ':' {
-		return false
-	}
-	end := 20 + bytes.IndexByte(text[20:60], ']')
-	if end < 20 || text[end+1] != ' ' {
-		return false
-	}
-	if end > 20 && n.ranks.byName[string(text[21:end])] == nil {
-		return false
-	}
-	msg := text[end+2:]
-	if bytes.IndexByte(msg, '[') >= 0 {
-		return false // perhaps another line is glued to it
-	}
-	if bytes.HasPrefix(msg, accessLog) {
-		if !bytes.Contains(msg, httpMark) {
-			return false
-		}
-	} else if !bytes.HasPrefix(msg, decodeBatch) && !bytes.HasPrefix(msg, prefillBatch) {
-		return false
-	}
-	n.stamp.set(text[1:20])
-	return true
 }
 
 // rankOf finds the rank that a line speaks for.
