@@ -130,5 +130,8 @@ func migrate(ctx context.Context, conn *sql.Conn, steps []string) error {
 
 func schemaVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
 	err = conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	if err == nil && version < 0 {
+		return 0, fmt.Errorf("%w: its schema has the number %d", errUnsound, version)
+	}
 	return version, err
 }
