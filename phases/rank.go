@@ -24,6 +24,7 @@ type rankTable struct {
 	list   []*rankState
 	count  [phaseSize]int // ranks that have moved, by phase
 	main   *rankState
+	latest *rankState // known was asked for it last
 }
 
 func newRankTable() *rankTable {
@@ -52,6 +53,21 @@ func (t *rankTable) get(name []byte) *rankState {
 		t.advance(r, t.main.phase)
 	}
 	return r
+}
+
+// known finds a rank that has spoken before, nil where it has not; "" is main.
+func (t *rankTable) known(name []byte) *rankState {
+	switch {
+	case len(name) == 0:
+		return t.main
+	case t.latest == nil || t.latest.name != string(name):
+		if r := t.byName[string(name)]; r != nil {
+			t.latest = r
+		} else {
+			return nil
+		}
+	}
+	return t.latest
 }
 
 // leader is the rank that draws the bars: the first of the lowest number, main
@@ -154,7 +170,9 @@ func (l *lastLines) add(text []byte) {
 		return
 	}
 	l.ring[l.next] = append(l.ring[l.next][:0], text...)
-	l.next = (l.next + 1) % len(l.ring)
+	if l.next++; l.next == len(l.ring) {
+		l.next = 0
+	}
 }
 
 // list returns copies, the oldest first.

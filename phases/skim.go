@@ -66,11 +66,9 @@ func isPrefixed(text []byte) bool {
 
 // pass notes what even a line without news leaves behind, unless its rank is new.
 func (t *Tracker) pass(n *node, h *header) bool {
-	rank := n.ranks.main
-	if h.rank != nil {
-		if rank = n.ranks.byName[string(h.rank)]; rank == nil || !n.sglang {
-			return false
-		}
+	rank := n.ranks.known(h.rank)
+	if rank == nil || h.rank != nil && !n.sglang {
+		return false
 	}
 	if h.stamp != nil {
 		n.stamp.set(h.stamp)

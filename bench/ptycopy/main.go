@@ -1,7 +1,7 @@
 // Command ptycopy is the least that a launcher of a server can do: it runs a
 // command under a pty and copies what that prints to standard output. It is the
 // measure for bench/live.sh. At its end it says on standard error how many
-// seconds of CPU it took itself, without the command.
+// seconds of CPU the copy took, without the command.
 //
 //	ptycopy [-track] COMMAND ...
 //
@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -49,6 +50,10 @@ func run(argv []string, track bool) error {
 	if track {
 		from = io.TeeReader(terminal, reader{phases.NewTracker(phases.BuiltinRules())})
 	}
+	before, err := used()
+	if err != nil {
+		return err
+	}
 	// The end of a terminal reads as an error.
 	if _, err := io.Copy(os.Stdout, from); err != nil && !errors.Is(err, syscall.EIO) {
 		return fmt.Errorf("cannot copy the output: %w", err)
@@ -56,12 +61,21 @@ func run(argv []string, track bool) error {
 	if err := server.Wait(); err != nil {
 		return fmt.Errorf("cannot run %q: %w", argv[0], err)
 	}
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		return fmt.Errorf("cannot tell the time taken: %w", err)
+	after, err := used()
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(os.Stderr, "%.3f\n", float64(used.Utime.Nano()+used.Stime.Nano())/1e9)
+	fmt.Fprintf(os.Stderr, "%.3f\n", (after - before).Seconds())
 	return nil
+}
+
+// used is the CPU time of this process so far.
+func used() (time.Duration, error) {
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		return 0, fmt.Errorf("cannot tell the time taken: %w", err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), nil
 }
 
 // reader feeds a tracker with what is written to it.
