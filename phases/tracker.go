@@ -20,7 +20,8 @@ type Tracker struct {
 	earlier  []Earlier
 	out      []Observation
 	done     bool
-	brief    bool // reading a file: last lines per rank are not kept
+	brief    bool // reading a file: last lines per rank are not kept, nothing is said before the report
+	plodding bool // tests: every line goes the long way
 	drift    []string
 	drifted  bool
 	line     lineContext
@@ -207,11 +208,15 @@ func (t *Tracker) read(p *piece) {
 	if p.text[0] == '[' {
 		l.h.msg = p.text[stampEnd(p.text, &l.h):]
 	}
-	if t.routine(&l.h) {
+	switch {
+	case t.plodding:
+		l.h.marks = markAll
+	case t.routine(&l.h):
 		return
-	}
-	if l.h.marks = t.split.marks(p); l.h.marks == 0 && t.dull(&l.h) {
-		return
+	default:
+		if l.h.marks = t.split.marks(p); l.h.marks == 0 && t.dull(&l.h) {
+			return
+		}
 	}
 	before := t.prefix.parse(p.text, &l.h)
 	if before != nil {

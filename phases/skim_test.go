@@ -1,0 +1,97 @@
+package phases
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// everything is all that a tracker can be asked for after an output.
+func everything(t *Tracker, log []byte, chunk int) (all []string) {
+	tell := func(observed []Observation) {
+		for _, o := range observed {
+			all = append(all, fmt.Sprintf("%+v", o))
+		}
+	}
+	for len(log) > 0 {
+		n := min(len(log), chunk)
+		tell(t.Feed(log[:n]))
+		log = log[n:]
+	}
+	tell(t.Finish())
+	for rank := range t.Ranks() {
+		all = append(all, rank+" said last: "+strings.Join(t.LastLines(rank), "\n"))
+	}
+	var report bytes.Buffer
+	if err := WriteTimeline(&report, t.Report()); err != nil {
+		return append(all, err.Error())
+	}
+	stamps := make([]string, len(t.nodes))
+	for i, n := range t.nodes {
+		stamps[i] = n.stamp.time().String()
+	}
+	return append(all, report.String(), strings.Join(stamps, " "))
+}
+
+// fragments of lines, in the order in which a line is put together.
+var fragments = [][]string{
+	{"", "", "", "sglang-1  | ", "[pod/a/b] ", "2: ", "2025-07-25T07:53:08.217Z ", "[rank3]: ", "Feb 19 05:52:10 gpu-7 sglang[4711]: ", "\x1b[32m", "[31m"},
+	{
+		"", "", "[2026-02-19 05:48:02] ", "[2026-02-19 05:48:03 TP0] ", "[2026-02-19 05:48:03 TP1] ", "[05:48:03 DP1 TP3] ", "[TP2] ",
+		"[abcd-ef-gh ij:kl:mn TP0] ", "2026-02-19 05:52:10 TP0] ",
+	},
+	{
+		"nothing that anybody knows", "INFO:     192.0.2.1:5 - \"POST /generate HTTP/1.1\" 200 OK", "", " ", "Killed", "Aborted (core dumped)",
+		"Decode batch, #running-req: 3, #token: 7", "Prefill batch, #new-seq: 1, #running-req: 1", "Traceback (most recent call last):",
+		`  File "/x/sglang/srt/a.py", line 1, in load_model`, "    return f(x)", "ValueError: bad head dim 72", "something.Odd: text", "Exit",
+		"The server is fired up and ready to roll!", "server_args=ServerArgs(tp_size=4)", "Load weight begin. avail mem=78.11 GB",
+		"Loading safetensors checkpoint shards:  33%|###  | 1/3 [00:00<00:00,  6.66it/s]", "Capture cuda graph begin.", "50% of it",
+		"gpu-7:17:99 [3] NCCL WARN Cuda failure 'out of memory'", "During handling of the above exception, another exception occurred:",
+		"CUDA out of memory. Tried to allocate 24.00 MiB.", "KV cache pool is full. Retract requests. #retracted_reqs: 1",
+		"\x1b[31mERROR\x1b[0m something", `{"log":"[2026-02-19 05:48:02] Decode batch\n"}`, "Terminated", "corrupted double-linked list",
+		"a [2026-02-19 05:48:02 TP0] Memory pool end. avail mem=4 GB", "SIGTERM received, draining",
+	},
+	{"\n", "\n", "\n", "\n", "\r", "\r\n"},
+}
+
+// TestShortWays: a line that is passed over says and leaves behind just what it
+// would have the long way.
+func TestShortWays(t *testing.T) {
+	same := func(t rapid.TB, log []byte, chunk int) {
+		plodding := NewTracker(BuiltinRules())
+		plodding.plodding = true
+		want, got := everything(plodding, log, chunk), everything(NewTracker(BuiltinRules()), log, chunk)
+		if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
+			t.Fatalf("(-the long way +short ways) of %q:\n%s", clip(log, 4000), diff)
+		}
+	}
+	for _, path := range logs(t) {
+		log, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, log, 64<<10)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var log []byte
+		for range rapid.IntRange(1, 60).Draw(t, "lines") {
+			for _, choice := range fragments {
+				log = append(log, rapid.SampledFrom(choice).Draw(t, "part")...)
+			}
+		}
+		same(t, log, rapid.IntRange(1, 5000).Draw(t, "chunk"))
+	})
+}
+
+func sorted(lines []string) map[string]int {
+	counted := make(map[string]int)
+	for _, line := range lines {
+		counted[line]++
+	}
+	return counted
+}
