@@ -6,8 +6,18 @@ var (
 	decodeBatch  = []byte("Decode batch")
 	prefillBatch = []byte("Prefill batch")
 	accessLog    = []byte("INFO:     ")
-	httpMark     = []byte(` HTTP/1.`)
+	httpMark     = []byte("HTTP/1.")
 )
+
+// passes passes over a piece that carries no news, and notes the marks of one
+// that may.
+func (t *Tracker) passes(p *piece, h *header) bool {
+	if t.routine(h) {
+		return true
+	}
+	h.marks = t.split.marks(p)
+	return h.marks == 0 && t.dull(h)
+}
 
 // Requests and batches make up most of a long log and carry no news of a server
 // that is known to serve.

@@ -203,23 +203,24 @@ func (t *Tracker) read(p *piece) {
 	if len(p.text) == 0 {
 		return
 	}
-	l := &t.line
-	l.piece, l.h = p, header{number: -1, msg: p.text}
+	h := header{number: -1, msg: p.text}
 	if p.text[0] == '[' {
-		l.h.msg = p.text[stampEnd(p.text, &l.h):]
+		h.msg = p.text[stampEnd(p.text, &h):]
 	}
-	switch {
-	case t.plodding:
-		l.h.marks = markAll
-	case t.routine(&l.h):
+	if t.plodding {
+		h.marks = markAll
+	} else if t.passes(p, &h) {
 		return
-	default:
-		if l.h.marks = t.split.marks(p); l.h.marks == 0 && t.dull(&l.h) {
-			return
-		}
 	}
-	before := t.prefix.parse(p.text, &l.h)
-	if before != nil {
+	t.line.piece, t.line.h = p, h
+	t.readPiece()
+}
+
+// readPiece reads every line of the piece at hand: what is glued together was
+// printed apart.
+func (t *Tracker) readPiece() {
+	l := &t.line
+	if before := t.prefix.parse(l.text, &l.h); before != nil {
 		h := l.h
 		l.h = header{number: -1, msg: before, source: h.source, marks: h.marks}
 		t.readLine()
