@@ -50,7 +50,7 @@ func openBox(t *testing.T, scenario string, env ...string) *box {
 		t.Fatal(err)
 	}
 	toml := filepath.Join(b.dir, "launch.toml")
-	if err := os.WriteFile(toml, []byte(story{patched: true}.launchTOML()), 0o600); err != nil {
+	if err := os.WriteFile(toml, []byte(story{}.launchTOML()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	args := append([]string{"run", "-c", toml, "--"}, b.stage.Command(b.stage.Args(2, port)...)...)

@@ -73,9 +73,6 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"waitfor":  waitFor,
-			"freeport": freePortCommand,
-			"alive":    aliveCommand,
-			"signal":   signalCommand,
 			"exitcode": exitCodeCommand,
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",

@@ -24,7 +24,7 @@ const storyLimit = 3 * time.Minute
 type story struct {
 	scenario string
 	once     bool     // the first start only; later ones are healthy
-	patched  bool     // with the founding patch
+	bare     bool     // without the founding patch, which all others run with
 	config   string   // more of launch.toml
 	flags    []string // more of the server's command line
 	stop     string   // stop with SIGTERM once standard error matches this
@@ -36,16 +36,16 @@ type story struct {
 const readyLine = `sglaunch: ready after`
 
 var stories = []story{
-	{scenario: "healthy", stop: readyLine, code: exitOK, tells: []string{`graph_capture \(`, `stopped as asked: SIGTERM`}, hides: []string{`attempt 2`}},
-	{scenario: "healthy", patched: true, stop: readyLine, code: exitOK, tells: []string{
+	{scenario: "healthy", bare: true, stop: readyLine, code: exitOK, tells: []string{`graph_capture \(`, `stopped as asked: SIGTERM`}, hides: []string{`attempt 2`}},
+	{scenario: "healthy", stop: readyLine, code: exitOK, tells: []string{
 		`patch flashinfer-cutlass-autotune: effective`, `restored .*model_runner.py`}, hides: []string{`degraded`}},
 	{scenario: "healthy", flags: []string{"--tp", "2", "--dp", "2"}, stop: readyLine, code: exitOK},
 	{scenario: "slow", stop: readyLine, code: exitOK, hides: []string{`attempt 2`}},
 	{scenario: "jit-compile", stop: readyLine, code: exitOK, hides: []string{`attempt 2`}},
 	{scenario: "leftovers", stop: readyLine, code: exitOK, hides: []string{`would not`}},
-	{scenario: "autotune-crash", once: true, patched: true, stop: readyLine, code: exitOK, tells: []string{
+	{scenario: "autotune-crash", once: true, stop: readyLine, code: exitOK, tells: []string{
 		`jit_compile_failed on TP\d in autotune`, `the next attempt runs without flashinfer-cutlass-autotune`, `restored .*model_runner.py`, `ready after .*degraded \(without patch`}},
-	{scenario: "autotune-crash", stop: readyLine, code: exitOK, hides: []string{`attempt 2`}}, // unpatched: no autotune, no crash
+	{scenario: "autotune-crash", bare: true, stop: readyLine, code: exitOK, hides: []string{`attempt 2`}}, // unpatched: no autotune, no crash
 	{scenario: "rank-sigkill", once: true, stop: readyLine, code: exitOK, tells: []string{`TP3.* is gone`, `attempt 2`}},
 	{scenario: "rank-sigkill-noticed", once: true, stop: readyLine, code: exitOK, tells: []string{`exit code: -9`, `attempt 2`}},
 	{scenario: "rank-sigsegv", once: true, stop: readyLine, code: exitOK, tells: []string{`segfault`, `attempt 2`}},
@@ -56,7 +56,7 @@ var stories = []story{
 	{scenario: "death-after-ready", once: true, stop: `(?s)ready after.*ready after`, code: exitOK, tells: []string{`cuda_illegal_access on TP1`}},
 	{scenario: "zombie-after-ready", once: true, stop: `(?s)ready after.*ready after`, code: exitOK, tells: []string{`TP0.* is gone`}},
 	{scenario: "port-in-use", once: true, stop: readyLine, code: exitOK, tells: []string{`port_in_use`, `may come back`}},
-	{scenario: "oom-weights", code: exitNever, tells: []string{`oom_weights on TP3`}, hides: []string{`attempt 2`}},
+	{scenario: "oom-weights", code: exitNever, tells: []string{`oom_weights on TP3`, `the next attempt runs without flashinfer-cutlass-autotune`}, hides: []string{`attempt 3`}}, // the traceback runs through the patched file
 	{scenario: "oom-kv-cache", code: exitNever, tells: []string{`oom_kv_cache on TP3`}},
 	{scenario: "oom-graph-capture", code: exitNever, tells: []string{`oom_graph_capture on TP3`}},
 	{scenario: "oom-graph-capture", once: true, config: "[relaunch]\nfallbacks = [\"graph-capture-oom\"]\nbackoff = { initial = \"200ms\" }\n",
@@ -65,6 +65,17 @@ var stories = []story{
 	{scenario: "import-error", code: exitNever, tells: []string{`import_error`}, hides: []string{`attempt 2`}},
 	{scenario: "bad-argument", code: exitNever, tells: []string{`bad_argument`, `unrecognized arguments`}, hides: []string{`attempt 2`}},
 	{scenario: "foreign-drain", code: exitOK, tells: []string{`somebody else`}, hides: []string{`attempt 2`}},
+	{scenario: "needs-input", code: exitNever, tells: []string{`needs_input`}},
+	{scenario: "straggler", stop: readyLine, code: exitOK, hides: []string{`attempt 2`}},
+	{scenario: "oom-autotune", once: true, stop: readyLine, code: exitOK, tells: []string{`on TP3 in autotune`, `the next attempt runs without flashinfer-cutlass-autotune`}},
+	{scenario: "nccl-timeout", once: true, stop: readyLine, code: exitOK, tells: []string{`nccl_timeout`, `attempt 2`}},
+	{scenario: "warmup-crash", code: exitNever, tells: []string{`triton_resources`}},
+	{scenario: "detokenizer-crash", once: true, stop: readyLine, code: exitOK, tells: []string{`attempt 2`}},
+	{scenario: "gpu-lost", code: exitHeld, tells: []string{`Xid 79`}},
+	{scenario: "watchdog-timeout", once: true, stop: `(?s)ready after.*ready after`, code: exitOK, tells: []string{`watchdog_timeout`}},
+	{scenario: "hang-after-ready", stop: readyLine, code: exitOK, hides: []string{`attempt 2`}}, // act = "start": silence after ready proves nothing
+	{scenario: "zombie-noticed", once: true, stop: `(?s)ready after.*ready after`, code: exitOK, tells: []string{`attempt 2`}},
+	{scenario: "corrupt-output", stop: readyLine, code: exitOK, tells: []string{`answers of the patched server are not checked`}},
 }
 
 // Every scenario ends with the right exit code, no process alive, the patched
@@ -78,8 +89,8 @@ func TestStories(t *testing.T) {
 	var names sync.Map
 	for _, s := range stories {
 		name := s.scenario
-		if s.patched {
-			name += "-patched"
+		if s.bare {
+			name += "-unpatched"
 		}
 		if _, twice := names.LoadOrStore(name, true); twice {
 			name += "-again"
@@ -90,6 +101,19 @@ func TestStories(t *testing.T) {
 			defer func() { <-lanes }()
 			s.play(t, lib)
 		})
+	}
+}
+
+// Every scenario that the stand-in can play has its story.
+func TestEveryScenarioHasAStory(t *testing.T) {
+	told := map[string]bool{}
+	for _, s := range stories {
+		told[s.scenario] = true
+	}
+	for _, s := range rehearsal.Scenarios() {
+		if !told[s.Name] {
+			t.Errorf("scenario %q has no story", s.Name)
+		}
 	}
 }
 
@@ -145,7 +169,7 @@ func (s story) launchTOML() string {
 	if !strings.Contains(config, "[relaunch]") {
 		config += "[relaunch]\nattempts = 3\nbackoff = { initial = \"200ms\" }\n"
 	}
-	if s.patched {
+	if !s.bare {
 		config += "[[patch]]\nuse = \"flashinfer-cutlass-autotune\"\n"
 	}
 	return `[server]

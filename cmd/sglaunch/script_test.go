@@ -1,27 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"sglaunch/internal/proc"
 )
 
 // scriptLimit bounds every wait of a script.
 const scriptLimit = 60 * time.Second
 
 // waitFor is `waitfor FILE REGEXP`: wait until the file has a line that
-// matches. FILE may be a pattern; the newest match counts.
+// matches.
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: waitfor FILE REGEXP")
@@ -45,49 +39,6 @@ func tail(data []byte) []byte {
 		return data[len(data)-most:]
 	}
 	return data
-}
-
-// freePortCommand is `freeport NAME`: a free port as a variable.
-func freePortCommand(ts *testscript.TestScript, neg bool, args []string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	defer l.Close()
-	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-}
-
-// aliveCommand is `[!] alive`: is any process of the stage alive?
-func aliveCommand(ts *testscript.TestScript, neg bool, args []string) {
-	marker := "SGLAUNCH_REHEARSAL_STATE=" + ts.Getenv("SGLAUNCH_REHEARSAL_STATE")
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		left, err := proc.WithMarker(marker)
-		ts.Check(err)
-		var names []string
-		for _, p := range left {
-			if !bytes.Contains([]byte(p.Comm), []byte("sglaunch")) && p.PID != os.Getpid() {
-				names = append(names, strconv.Itoa(p.PID)+" "+p.Comm)
-			}
-		}
-		if (len(names) > 0) != neg {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("alive: %s", strings.Join(names, ", "))
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
-// signalCommand is `signal NAME PIDFILE-PATTERN-FIELD`: send a signal to the
-// process whose number stands in a launch.json's shim, or in a file.
-func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 2 {
-		ts.Fatalf("usage: signal SIGNAL PID")
-	}
-	pid, err := strconv.Atoi(args[1])
-	ts.Check(err)
-	signals := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}
-	ts.Check(syscall.Kill(pid, signals[args[0]]))
 }
 
 // exitCodeCommand is `exitcode N COMMAND ...`: the command ends with N. Exit
