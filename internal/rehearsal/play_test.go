@@ -236,23 +236,32 @@ func (p *server) get(path string) int {
 // post returns the body of the answer to a JSON request, which must succeed.
 func (p *server) post(path, body string) string {
 	p.t.Helper()
+	answer, err := p.tryPost(path, body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return answer
+}
+
+// tryPost may fail: the server may be about to die.
+func (p *server) tryPost(path, body string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path), strings.NewReader(body))
 	if err != nil {
-		p.t.Fatal(err)
+		return "", err
 	}
 	req.Close = true
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		p.t.Fatalf("POST %s: %v", path, err)
+		return "", fmt.Errorf("POST %s: %w", path, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
-		p.t.Fatalf("POST %s: %s, %v: %s", path, resp.Status, err, answer)
+		return "", fmt.Errorf("POST %s: %s, %v: %s", path, resp.Status, err, answer)
 	}
-	return string(answer)
+	return string(answer), nil
 }
 
 // until polls a condition about other processes, of which no event tells.

@@ -23,6 +23,10 @@ type Scenario struct {
 	// others that become ready stay so.
 	AfterReady bool `json:"after_ready,omitempty"`
 
+	// Tuning says that the misfortune depends on the server's arguments: it is
+	// made for a tuner, which tries several.
+	Tuning bool `json:"tuning,omitempty"`
+
 	// Starts bounds the scenario to the first so many starts on a stage; later
 	// ones are healthy. 0 means every start.
 	Starts int `json:"-"`

@@ -73,6 +73,10 @@ var outcomes = map[string]outcome{
 	"zombie-after-ready": {lines: []string{ready}, never: []string{"SIGQUIT"}, then: answersWithoutScheduler},
 	"zombie-noticed":     {lines: []string{ready, "Subprocess scheduler_0 (pid=", "crashed with exit code -9. Triggering SIGQUIT for cleanup..."}, how: "signal: killed"},
 	"corrupt-output":     {lines: []string{ready}, then: saysOneWord},
+	"tight-weights":      {args: []string{"--mem-fraction-static", "0.9"}, lines: append([]string{"in load_model\n"}, oom...), how: "signal: killed"},
+	"tight-capture": {args: []string{"--mem-fraction-static", "0.9"}, how: "signal: killed",
+		lines: append([]string{"Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate"}, sigquit...)},
+	"tight-load": {args: []string{"--mem-fraction-static", "0.9"}, lines: []string{ready}, then: failsUnderLoad},
 	"foreign-drain": {lines: []string{ready, "SIGTERM received. signum=None frame=None. Draining requests", "Gracefully exiting..."},
 		how: "signal: killed"},
 }

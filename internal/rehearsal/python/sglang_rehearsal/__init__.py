@@ -9,6 +9,7 @@ which does nothing unless a scenario says so.
   SGLAUNCH_REHEARSAL_SPEED   time runs so many times faster; 1 is the real thing
   SGLAUNCH_REHEARSAL_STATE   folder in which starts are counted
   SGLAUNCH_REHEARSAL_NVML    the board: file that says what GPUs there are
+  SGLAUNCH_REHEARSAL_BENCH   what spoils the measurements of sglang.bench_serving; see throughput.py
 """
 
 from sglang_rehearsal.clock import hang, pause, scaled

@@ -3,6 +3,7 @@
 A scenario is a list of acts. An act waits at a cue ("at") for a rank ("rank",
 absent: every rank; the last one where there are fewer) and a share of the work
 done ("done", 0 to 1), then does what acts.py knows under its name ("do"), once.
+With "above" it is for servers whose arguments are larger than that alone.
 """
 
 import os
@@ -36,7 +37,24 @@ def cue(at, done=1.0):
 
 
 def _is_mine(act):
-    return "rank" not in act or _rank == min(act["rank"], _ranks - 1)
+    if "rank" in act and _rank != min(act["rank"], _ranks - 1):
+        return False
+    given = _arguments() if "above" in act else {}
+    return all(given.get(name, 0) > value for name, value in act.get("above", {}).items())
+
+
+def tell_arguments(args):
+    """Let the processes of this start know its numbers, for acts that depend on them."""
+    import json
+
+    numbers = {k: v for k, v in vars(args).items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+    os.environ["SGLAUNCH_REHEARSAL_ARGUMENTS"] = json.dumps(numbers)
+
+
+def _arguments():
+    import json
+
+    return json.loads(os.environ.get("SGLAUNCH_REHEARSAL_ARGUMENTS") or "{}")
 
 
 def _load():

@@ -50,7 +50,7 @@ def prepare_server_args(argv):
     import argparse
 
     from sglang_rehearsal import cue
-    from sglang_rehearsal.scenario import count_start
+    from sglang_rehearsal.scenario import count_start, tell_arguments
 
     count_start()
     cue("arguments")
@@ -61,6 +61,7 @@ def prepare_server_args(argv):
     args.tokenizer_path = args.tokenizer_path or args.model_path
     args.served_model_name = args.served_model_name or args.model_path
     args.check()
+    tell_arguments(args)
     return args
 
 

@@ -121,6 +121,12 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, text.encode(), "text/plain")
 
     def flush_cache(self):
+        """400 while requests run, as the real one: then nothing was flushed."""
+        if self.manager.rid_to_state:
+            logger.warning("Cache not flushed because there are pending requests. #queue-req: 0, #running-req: %d",
+                           len(self.manager.rid_to_state))
+            return self.answer(400, b"Flush cache failed.\n", "text/plain")
+        logger.info("Cache flushed successfully!")
         self.answer(200, b"Cache flushed.\n", "text/plain")
 
     # Generation.

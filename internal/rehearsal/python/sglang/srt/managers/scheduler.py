@@ -61,6 +61,7 @@ class Scheduler:
             request["prompt_tokens"], self.usage(), len(self.running), 1840.25)
         pause(0.4)
         self.running[request["rid"]] = [request["max_new_tokens"], request["prompt_tokens"]]
+        cue("batch", len(self.running))
 
     def run_batch(self):
         """One decode step for everything that runs."""
