@@ -20,6 +20,7 @@ type budget struct {
 	Since      time.Time   // of the first failure in a row
 	WaitSince  time.Time   // of the first wait in a row
 	WaitLast   time.Time   // of the newest
+	Inherited  time.Time   // newest spawn of an earlier sglaunch that counts here
 }
 
 func (b *budget) spawn(at time.Time) { b.Spawns = append(b.Spawns, at) }
@@ -34,7 +35,7 @@ func (b *budget) inherit(e *Earlier, now time.Time) {
 	}
 	for _, at := range e.Spawns {
 		if !at.After(now) {
-			b.Spawns = append(b.Spawns, at.Round(0))
+			b.Spawns, b.Inherited = append(b.Spawns, at.Round(0)), at.Round(0)
 		}
 	}
 	b.Last, b.Same = e.Cause, e.Same
@@ -90,6 +91,21 @@ func (b *budget) within(now time.Time, window time.Duration) (n int, free time.T
 	return len(kept), free
 }
 
+// usedUp tells of a full window, and how much of it earlier launches filled.
+func (b *budget) usedUp(n int, window time.Duration) string {
+	text := fmt.Sprintf("%d launches in %s are used up", n, window)
+	earlier := 0
+	for _, at := range b.Spawns {
+		if !at.After(b.Inherited) {
+			earlier++
+		}
+	}
+	if earlier > 0 {
+		text += fmt.Sprintf(", %d of them by earlier runs of sglaunch", earlier)
+	}
+	return text
+}
+
 // exhausted says which budget is used up; "" = none is.
 func (m *Machine) exhausted(waiting bool) string {
 	b, o := &m.budget, m.opt
@@ -102,7 +118,7 @@ func (m *Machine) exhausted(waiting bool) string {
 	case waiting && o.Window > 0 && o.Attempts > 1:
 		return "" // it costs time, which is bounded above; pause makes room in the window
 	case n >= o.Attempts && !m.waited():
-		return fmt.Sprintf("%d launches in %s are used up", n, o.Window)
+		return b.usedUp(n, o.Window)
 	case m.run.Outcome == OutcomeRefused && b.Failures >= o.Attempts:
 		return fmt.Sprintf("refused %d times", b.Failures)
 	case o.SameCause > 0 && b.Same >= o.SameCause:

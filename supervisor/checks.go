@@ -8,6 +8,7 @@ import (
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/preflight"
+	"sglaunch/phases"
 )
 
 // snapshotLimit bounds the question to the driver before a spawn; a driver
@@ -26,15 +27,37 @@ func (h *Hands) preflight(ctx context.Context, attempt int) Body {
 			h.note("preflight", "warning: "+c.Found+advice(c))
 		}
 	}
-	failed := preflight.Failed(checks)
-	if len(failed) == 0 {
-		return Preflighted{}
-	}
+	return refusal(checks)
+}
+
+// refusal is what the failed checks come to: their sentences, and the cause for
+// which there is the least hope.
+func refusal(checks []preflight.Check) (p Preflighted) {
 	var texts []string
-	for _, c := range failed {
+	worst := codeStopped
+	for _, c := range preflight.Failed(checks) {
 		texts = append(texts, c.Found+advice(c))
+		if code := refusalCode(c.Cause); code > worst {
+			worst, p.Cause = code, c.Cause
+		}
 	}
-	return Preflighted{Refused: strings.Join(texts, "; "), Cause: failed[0].Cause}
+	p.Refused = strings.Join(texts, "; ")
+	return p
+}
+
+func refusalCode(cause string) int {
+	c, _ := phases.LookupCause(cause)
+	return codeOf(c, false, true)
+}
+
+// RefusalCode is the exit code of a launch that these checks refuse; 0 where
+// they refuse nothing.
+func RefusalCode(checks []preflight.Check) int {
+	p := refusal(checks)
+	if p.Refused == "" {
+		return codeStopped
+	}
+	return refusalCode(p.Cause)
 }
 
 func (h *Hands) preflightInput(ctx context.Context) preflight.Input {

@@ -16,7 +16,10 @@ import (
 func (m *Machine) fail(b bound) {
 	m.run.Ending = true
 	m.run.Outcome, m.run.Cause, m.run.Why, m.run.Idle = b.outcome, b.cause, b.why, m.idle()
-	m.say("verdict", b.why, "outcome", string(b.outcome), "cause", b.cause, "phase", m.run.Phase.String(), "acted", true)
+	if !m.passesThrough() { // else the end of the launch says the same
+		m.run.Said = b.why
+	}
+	m.say("verdict", m.run.Said, "outcome", string(b.outcome), "cause", b.cause, "phase", m.run.Phase.String(), "acted", true)
 	m.enter(StateEvidence, evidenceLimit+answerMargin)
 	m.do(GatherEvidence{Reason: b.why, Limit: evidenceLimit})
 }
@@ -101,10 +104,18 @@ func (m *Machine) exited(s wire.Status) {
 		m.kill()
 	case m.running():
 		m.fail(bound{outcome: OutcomeCrashed, cause: m.causeOfExit(s),
-			why: fmt.Sprintf("the server ended unasked in %s: %s", m.run.Phase, s)})
+			why: fmt.Sprintf("the server ended unasked in %s: %s%s", m.run.Phase, s, senderOf(s))})
 	case m.state == StateStopping:
 		m.kill()
 	}
+}
+
+// senderOf says who sends a signal that people mistake for a crash.
+func senderOf(s wire.Status) string {
+	if s.Signal == 3 {
+		return `, as Ctrl-\ sends it, or a child of the server that failed`
+	}
+	return ""
 }
 
 // drained reports whether the server shut down in order at somebody's wish. A
@@ -252,13 +263,13 @@ func (m *Machine) decide() {
 	d := m.policy()
 	if !d.Again {
 		if d.Code != codeStopped && !m.passesThrough() {
-			m.say("gave_up", d.Reason, "code", d.Code, "cause", r.Cause)
+			m.say("gave_up", m.unsaid(d.Reason), "code", d.Code, "cause", r.Cause)
 		}
 		m.finish(d.Code, d.Reason)
 		return
 	}
 	m.take(d)
-	m.say("decision", fmt.Sprintf("attempt %d in %s: %s", m.attempt+1, round(d.Delay), d.Reason),
+	m.say("decision", fmt.Sprintf("attempt %d in %s: %s", m.attempt+1, round(d.Delay), m.unsaid(d.Reason)),
 		"delay", d.Delay.Seconds(), "reason", d.Reason, "without", m.without())
 	m.enter(StateBackoff, max(d.Delay, time.Nanosecond))
 }
@@ -267,7 +278,7 @@ func (m *Machine) decide() {
 func (m *Machine) finish(code int, reason string) {
 	m.code = code
 	m.enter(StateEnded, 0)
-	text := reason
+	text := m.unsaid(reason)
 	for _, e := range m.out {
 		if r, ok := e.Body.(Report); ok && r.Event == "gave_up" {
 			text = ""
@@ -275,6 +286,14 @@ func (m *Machine) finish(code int, reason string) {
 	}
 	m.say("launch_ended", text, "code", code, "reason", reason)
 	m.do(Finish{Code: code, Reason: reason})
+}
+
+// unsaid is a reason as it is told to a person who has heard the verdict.
+func (m *Machine) unsaid(reason string) string {
+	if m.run.Said == "" {
+		return reason
+	}
+	return strings.Replace(reason, ": "+m.run.Said, "", 1)
 }
 
 func describe(procs []wire.Proc) string {

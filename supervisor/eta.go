@@ -33,7 +33,7 @@ func (m *memory) addLeft(r Report, at time.Time) Report {
 		return r
 	}
 	e, ok := m.past.Estimate(m.story.phase, history.Progress{Done: done, Total: total}, at.Sub(m.story.since))
-	if !ok {
+	if !ok || e.Trivial() {
 		return r
 	}
 	return adding(r, ", "+e.String(), "left", e)
@@ -64,7 +64,7 @@ func (m *memory) addReady(r Report) Report {
 		return r
 	}
 	e, ok := m.past.Ready(p, history.Progress{}, 0)
-	if !ok {
+	if !ok || e.Trivial() {
 		return r
 	}
 	return adding(r, "; "+e.UntilReady(), "ready_in", e)

@@ -72,6 +72,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	if h.Sampler != nil {
 		h.gpus = gpu.Start(gpu.Options{Argv: h.Sampler, Interval: h.Starting})
 	}
+	_, _ = h.launch.NewAttempt(max(hello.Attempt, 1)) // for what is told before there is an attempt; it may exist
 	h.work.Go(h.sendOrders)
 	h.work.Go(h.writeRecords)
 	h.work.Go(h.writeSamples)

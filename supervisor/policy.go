@@ -71,14 +71,14 @@ func (m *Machine) passThrough() Decision {
 	if s.Signal != 0 {
 		code = 128 + s.Signal
 	}
-	return Decision{Code: code, Reason: fmt.Sprintf("the command is no SGLang server; its own end is passed on: %s", s)}
+	return Decision{Code: code, Reason: fmt.Sprintf("the command ended: %s, passed on since it is no SGLang server", s)}
 }
 
 // restart brings back a server that somebody drained. That is no failure, but
 // it may not go on for ever either.
 func (m *Machine) restart() Decision {
 	if n, _ := m.budget.within(m.now, m.opt.Window); n >= m.opt.Attempts {
-		return Decision{Code: codeLater, Reason: fmt.Sprintf("%s; %d launches in %s are used up", drainedWhy, n, m.opt.Window)}
+		return Decision{Code: codeLater, Reason: drainedWhy + "; " + m.budget.usedUp(n, m.opt.Window)}
 	}
 	return Decision{Again: true, Delay: m.pause(false), Reason: drainedWhy + "; it is started again"}
 }
@@ -247,14 +247,16 @@ func (m *Machine) pause(waiting bool) time.Duration {
 }
 
 // codeFor is the exit code of giving up on a cause.
-func (m *Machine) codeFor(c phases.Cause) int {
-	person := c.Cure == phases.CurePerson || m.run.Person
+func (m *Machine) codeFor(c phases.Cause) int { return codeOf(c, m.run.Person, m.certain()) }
+
+func codeOf(c phases.Cause, person, certain bool) int {
+	person = person || c.Cure == phases.CurePerson
 	switch {
 	case c.Group == "patch":
 		return codePatch
 	case person && c.Group == "hardware":
 		return codeHeld
-	case person, c.Cure == phases.CureChange && c.Retry == phases.RetryNo && m.certain():
+	case person, c.Cure == phases.CureChange && c.Retry == phases.RetryNo && certain:
 		return codeNever
 	}
 	return codeLater

@@ -84,6 +84,7 @@ type run struct {
 	Culprit   string // patch that is itself at fault
 	Idle      bool   // it hung with neither CPU nor GPU at work: a lock, or a peer
 	Why       string // one sentence
+	Said      string // of it, to a person, as the verdict
 	Exited    *wire.Status
 	Unasked   bool // it exited before anybody here asked for it
 	TreeGone  bool

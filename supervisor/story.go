@@ -167,6 +167,8 @@ func (m *memory) enter(e envelope, before, next, seconds string) {
 	}
 	m.keep(m.story.book.close(to, e.Time)...)
 	m.story.phase, m.story.since = to, e.Time
+	at := history.Attempt{N: e.Attempt, Phase: next} // for whoever finds it killed
+	m.enqueue(func(ctx context.Context) error { return m.db.RecordAttempt(ctx, m.launch, at) })
 }
 
 // span is a phase of the launch as a whole, as a report tells its length.

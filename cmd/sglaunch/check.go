@@ -17,7 +17,8 @@ func newCheckCommand() *cobra.Command {
 		Short: "Look at what a launch would need, and start nothing",
 		Long: `Show the effective configuration and run the checks that a launch begins with.
 Nothing is started, written or patched. The exit code is 0 where nothing is
-certain to fail, else 11.`,
+certain to fail, else that of the launch: 10 where it may pass (a taken port), 11
+where it will not.`,
 		Args: argsAfterDash,
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := flags.load(args)
@@ -33,8 +34,8 @@ certain to fail, else 11.`,
 			}
 			checks := supervisor.Check(c.Context(), setup)
 			printChecks(c.OutOrStdout(), checks)
-			if len(preflight.Failed(checks)) > 0 {
-				return quietExit(exitNever)
+			if code := supervisor.RefusalCode(checks); code != exitOK {
+				return quietExit(code)
 			}
 			return nil
 		},

@@ -12,6 +12,7 @@ const (
 	driftStarts = 10  // "the last ten"
 	driftEnough = 5   // of them before a comparison is worth a word
 	driftFactor = 1.5 // below that nobody would act
+	driftLeast  = 10 * time.Second
 )
 
 // Drift says that a phase is slower than it was.
@@ -31,7 +32,7 @@ func (p Past) Drift(phase phases.Phase, took time.Duration) (d Drift, ok bool) {
 		return Drift{}, false
 	}
 	usual := spread(seconds)
-	if usual.Mid <= 0 || took <= usual.High {
+	if usual.Mid <= 0 || took <= usual.High || took-usual.Mid < driftLeast {
 		return Drift{}, false
 	}
 	d = Drift{Phase: phase, Factor: took.Seconds() / usual.Mid.Seconds(), Usual: usual.Mid, Samples: len(seconds)}

@@ -108,6 +108,20 @@ func remaining(usual, elapsed time.Duration, share float64) time.Duration {
 	return max(whole-elapsed, 0)
 }
 
+// trivial is what nobody waits for knowingly.
+const trivial = 2 * time.Second
+
+// Trivial reports whether the whole is over before a word about it was read.
+func (e Estimate) Trivial() bool { return max(e.Usual.High, e.High) < trivial }
+
+// left is the rest in words; a rest of "0 s" would look like a mistake.
+func (e Estimate) left() string {
+	if e.Left < time.Second {
+		return "nearly done"
+	}
+	return "about " + about(e.Left) + " left"
+}
+
 // String says it as a person would: "about 6 min left, usually 14 to 17 min
 // here".
 func (e Estimate) String() string {
@@ -116,9 +130,9 @@ func (e Estimate) String() string {
 	case e.Overdue:
 		return "longer than usual, which is " + usual
 	case e.Samples == 0:
-		return fmt.Sprintf("about %s left at this pace", about(e.Left))
+		return e.left() + " at this pace"
 	default:
-		return fmt.Sprintf("about %s left, usually %s", about(e.Left), usual)
+		return e.left() + ", usually " + usual
 	}
 }
 
@@ -128,6 +142,9 @@ func (e Estimate) UntilReady() string {
 	usual := fmt.Sprintf("a start usually takes %s here%s", between(e.Usual.Low, e.Usual.High), e.basis())
 	if e.Overdue {
 		return "ready later than usual, " + usual
+	}
+	if e.Left < time.Second {
+		return "ready at once, " + usual
 	}
 	return fmt.Sprintf("ready in about %s, %s", about(e.Left), usual)
 }

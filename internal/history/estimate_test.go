@@ -42,7 +42,7 @@ func TestEstimateSaysItAsAPersonWould(t *testing.T) {
 		{night, Progress{}, 10 * time.Minute, "about 6 min left, usually 14 to 17 min here"},
 		{night, Progress{}, 20 * time.Minute, "longer than usual, which is 14 to 17 min here"},
 		{night, Progress{41, 83}, 20 * time.Minute, "about 20 min left, usually 14 to 17 min here"},
-		{night, Progress{83, 83}, 15 * time.Minute, "about 0 s left, usually 14 to 17 min here"},
+		{night, Progress{83, 83}, 15 * time.Minute, "nearly done, usually 14 to 17 min here"},
 		{nil, Progress{41, 82}, 7 * time.Minute, "about 7 min left at this pace"},
 		{nil, Progress{1, 83}, 7 * time.Minute, "unknown"},
 		{nil, Progress{}, 7 * time.Minute, "unknown"},
@@ -229,6 +229,7 @@ func TestDrift(t *testing.T) {
 		{weights, ten[:4], 23 * time.Minute, "-"},
 		{weights, minutes(5, 12, 20, 9, 30), 23 * time.Minute, "-"}, // it always varied
 		{weights, minutes(0, 0, 0, 0, 0), 23 * time.Minute, "-"},
+		{weights, minutes(0.01, 0.01, 0.01, 0.01, 0.01), 5 * time.Second, "-"}, // seconds: nobody waits for them
 	} {
 		got := "-"
 		if d, ok := past(key, test.phase, test.past...).Drift(test.phase, test.took); ok {

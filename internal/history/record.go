@@ -35,7 +35,7 @@ type Attempt struct {
 	Outcome     string    `json:"outcome,omitempty"` // of the vocabulary
 	Cause       string    `json:"cause,omitempty"`
 	Fingerprint string    `json:"fingerprint,omitempty"` // of the cause: no rank, time, address
-	Phase       string    `json:"phase,omitempty"`       // in which it ended
+	Phase       string    `json:"phase,omitempty"`       // in which it ended, or is
 	Rank        string    `json:"rank,omitempty"`        // where the cause was
 	Text        string    `json:"text,omitempty"`        // the words that state it, masked
 	Patches     []Patch   `json:"patches,omitempty"`

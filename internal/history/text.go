@@ -74,8 +74,12 @@ func (l Launch) outcome() string {
 	case text != "":
 	case !a.Ready.IsZero():
 		text = "ready"
-	case a.N > 0:
+	case a.N > 0 && l.Code == nil:
 		text = "starting"
+	case a.Phase != "": // killed before it could tell
+		text = "killed in " + a.Phase
+	case a.N > 0:
+		text = "killed"
 	default:
 		text = unknown
 	}

@@ -71,11 +71,16 @@ func TestTable(t *testing.T) {
 	starting := Launch{ID: "20261201T090000.000Z-dev-0002", Name: "dev", Began: day.Add(27 * time.Hour), Attempts: []Attempt{
 		{N: 1, Began: day.Add(27 * time.Hour), Phases: []Span{{Phase: phases.LoadingWeights, Took: 3 * time.Second}}},
 	}}
+	killed := starting
+	killed.ID = "20261201T090000.000Z-dev-0004"
+	killed.Code = new(int)
+	*killed.Code = 13
+	killed.Attempts = []Attempt{{N: 1, Began: day.Add(27 * time.Hour), Phase: "loading_weights"}}
 	serving := starting
 	serving.ID = "20261201T090000.000Z-dev-0003"
 	serving.Attempts = []Attempt{{N: 1, Began: day.Add(27 * time.Hour), Ready: day.Add(28 * time.Hour), Changes: []Change{{Rung: "x"}}}}
 	var b strings.Builder
-	if err := WriteTable(&b, []Launch{serving, starting, night(), {ID: "20261129T090000.000Z-x-0001"}}); err != nil {
+	if err := WriteTable(&b, []Launch{serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"}}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "table.txt", b.String())

@@ -14,7 +14,10 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Version of the protocol. A supervisor refuses a shim whose major differs.
@@ -87,7 +90,7 @@ type Status struct {
 
 func (s Status) String() string {
 	if s.Signal != 0 {
-		return fmt.Sprintf("signal %d", s.Signal)
+		return fmt.Sprintf("signal %d (%s)", s.Signal, unix.SignalName(syscall.Signal(s.Signal)))
 	}
 	return fmt.Sprintf("exit status %d", s.Code)
 }
