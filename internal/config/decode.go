@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/BurntSushi/toml"
 )
 
 // decoder moves a parsed document into typed fields. It goes on after an
@@ -53,6 +55,11 @@ func (d *decoder) into(dst reflect.Value, value any, key string, tag reflect.Str
 		return
 	case *Devices:
 		d.devices(p, value, key)
+		return
+	case toml.Unmarshaler:
+		if err := p.UnmarshalTOML(value); err != nil {
+			d.fail(key, value, cause(err))
+		}
 		return
 	}
 	switch dst.Kind() {

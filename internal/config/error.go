@@ -16,6 +16,16 @@ type Error struct {
 	Hint    string // what to do; empty where Problem says it
 }
 
+// NewError says what is wrong with the value of a key; a nil value shows none.
+// ReadFile adds the place.
+func NewError(key string, value any, problem string, args ...any) *Error {
+	return &Error{Key: key, Value: shownValue(key, value), Problem: fmt.Sprintf(problem, args...)}
+}
+
+// Key writes the path of a key within a table as errors name it, quoting what
+// TOML would quote.
+func Key(table, name string) string { return join(table, name) }
+
 // Error tells place, key, value and problem in one line, without the hint.
 func (e *Error) Error() string {
 	switch {

@@ -43,8 +43,8 @@ type Set struct {
 // Load reads the file and the sets over the defaults and checks the result.
 // Its error is an Errors that holds everything found wrong.
 func Load(o Options) (Config, error) {
-	l := loader{config: Default(), flags: map[string]bool{}, told: map[string]bool{}}
-	l.readFile(o.Path)
+	l := loader{config: Default(), flags: map[string]bool{}, told: map[string]bool{}, elsewhere: keyElsewhere}
+	l.readFile(o.Path, &l.config)
 	for _, set := range o.Sets {
 		l.readSet(set)
 	}
@@ -62,7 +62,35 @@ func Load(o Options) (Config, error) {
 	return l.config, nil
 }
 
-// loader is one call of Load.
+// ReadFile reads a TOML file of another kind than launch.toml into a struct, by
+// the same rules: an unknown key, a wrong type or a file that others may write
+// is an error, relative paths count from the file, and all that is wrong is
+// told at once. check, which may be nil, says what else is wrong, best as
+// Errors made with NewError. The error of ReadFile is an Errors.
+func ReadFile(path string, into any, check func() error) error {
+	l := loader{told: map[string]bool{}, elsewhere: func(string) string { return "" }}
+	l.readFile(path, into)
+	if !l.broken && check != nil {
+		l.addAll(check())
+	}
+	return l.errors.orNil()
+}
+
+// addAll records what a check found; a plain error is about the whole file.
+func (l *loader) addAll(err error) {
+	var found Errors
+	switch {
+	case err == nil:
+	case errors.As(err, &found):
+		for _, e := range found {
+			l.add(e)
+		}
+	default:
+		l.errors = append(l.errors, &Error{File: l.file, Problem: err.Error()})
+	}
+}
+
+// loader is one call of Load or ReadFile.
 type loader struct {
 	config Config
 	file   string // as given
@@ -71,9 +99,12 @@ type loader struct {
 	errors Errors
 	told   map[string]bool // keys in errors
 	broken bool            // the file is no TOML: nothing else is worth saying
+
+	elsewhere func(name string) string // the same key in another table; "" = there is none
 }
 
-func (l *loader) readFile(path string) {
+// readFile reads a file into the struct that into points to.
+func (l *loader) readFile(path string, into any) {
 	if path == "" {
 		return
 	}
@@ -100,7 +131,7 @@ func (l *loader) readFile(path string) {
 	}
 	l.where = locate(content)
 	d := decoder{loader: l, base: base}
-	d.table(reflect.ValueOf(&l.config).Elem(), document, "")
+	d.table(reflect.ValueOf(into).Elem(), document, "")
 }
 
 // giveUp records what makes all other errors meaningless.
@@ -225,7 +256,7 @@ func (l *loader) fail(key string, value any, problem string) *Error {
 // unknown records a key that the table does not have.
 func (l *loader) unknown(key string, table reflect.Type) {
 	if !l.enough() {
-		l.fail(key, nil, noSuchKey).Hint = unknownHint(key, table)
+		l.fail(key, nil, noSuchKey).Hint = unknownHint(key, table, l.elsewhere)
 	}
 }
 

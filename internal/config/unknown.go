@@ -11,7 +11,7 @@ const noSuchKey = "there is no such key"
 
 // unknownHint names what a person may have meant by a key that does not exist:
 // a sibling spelt alike, the same key in another table, or all siblings.
-func unknownHint(key string, table reflect.Type) string {
+func unknownHint(key string, table reflect.Type, elsewhere func(string) string) string {
 	within, name := split(key)
 	var siblings []string
 	for _, f := range tomlFields(table) {
@@ -22,8 +22,8 @@ func unknownHint(key string, table reflect.Type) string {
 	if near := Nearest(name, siblings); near != "" {
 		return "did you mean " + join(within, near) + "?"
 	}
-	if elsewhere := keyElsewhere(name); elsewhere != "" {
-		return "did you mean " + elsewhere + "?"
+	if other := elsewhere(name); other != "" {
+		return "did you mean " + other + "?"
 	}
 	if within == "" {
 		return "known here are " + strings.Join(siblings, ", ")
