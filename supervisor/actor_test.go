@@ -22,10 +22,11 @@ type actor struct {
 	now     time.Time
 	patches []ActivePatch
 	diag    Diagnosis // what the output says in all
-	effects []Effect  // since the line began
-	ask     Act       // the newest effect that waits for an answer
-	server  int       // pid of the newest server
-	log     []Event   // all that was sent
+	others  []Neighbour
+	effects []Effect // since the line began
+	ask     Act      // the newest effect that waits for an answer
+	server  int      // pid of the newest server
+	log     []Event  // all that was sent
 }
 
 var dawn = time.Date(2026, 2, 19, 3, 0, 0, 0, time.UTC)
@@ -83,10 +84,10 @@ func (a *actor) answer() error {
 		a.send(Patched{Active: active})
 	case Spawn:
 		a.server++
-		a.diag = Diagnosis{}
+		a.diag, a.others = Diagnosis{}, nil
 		a.send(Spawned{Proc: wire.Proc{PID: 100 + a.server, Start: 1}})
 	case GatherEvidence:
-		a.send(Evidence{Dir: "evidence", Diagnosis: a.diag})
+		a.send(Evidence{Dir: "evidence", Diagnosis: a.diag, Neighbours: a.others})
 	case SignalServer:
 		a.send(Exited{Status: wire.Status{Signal: 9}})
 	case KillTree:

@@ -8,6 +8,7 @@ import (
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/preflight"
+	"sglaunch/internal/proc"
 	"sglaunch/phases"
 )
 
@@ -17,11 +18,12 @@ const snapshotLimit = 10 * time.Second
 
 // preflight looks at what the attempt will need. What is certain to fail is
 // refused; all else is told.
-func (h *Hands) preflight(ctx context.Context, attempt int) Body {
+func (h *Hands) preflight(ctx context.Context, attempt int, beside []Neighbour) Body {
 	var looked sync.WaitGroup
 	looked.Go(func() { h.launch.memory.measure(ctx, attempt) })
 	defer looked.Wait()
-	checks := preflight.Run(ctx, h.preflightInput(ctx))
+	in := h.preflightInput(ctx)
+	checks := append(preflight.Run(ctx, in), h.stillThere(in, beside)...)
 	for _, c := range checks {
 		if c.Status == preflight.Warn {
 			h.note("preflight", "warning: "+c.Found+advice(c))
@@ -65,9 +67,7 @@ func (h *Hands) preflightInput(ctx context.Context) preflight.Input {
 	if h.Sampler == nil {
 		return in
 	}
-	ctx, cancel := context.WithTimeout(ctx, snapshotLimit)
-	defer cancel()
-	sample, err := h.gpus.Snapshot(ctx)
+	sample, err := h.settled(ctx)
 	if err != nil {
 		return in
 	}
@@ -75,7 +75,7 @@ func (h *Hands) preflightInput(ctx context.Context) preflight.Input {
 	h.mu.Lock()
 	h.baseline, h.peak = picked, gpu.NewWatermark(picked)
 	h.mu.Unlock()
-	in.GPUs = &sample
+	in.GPUs, in.Blind = &sample, !proc.HostPIDs()
 	return in
 }
 

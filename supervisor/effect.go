@@ -22,7 +22,11 @@ type Effect struct {
 type Act interface{ act() }
 
 // Preflight asks for the checks before a spawn; answered by Preflighted.
-type Preflight struct{}
+type Preflight struct {
+	// Beside are neighbours that left no room for the server before: as long
+	// as they hold what they held, the next one is certain to fail too.
+	Beside []Neighbour `json:"beside,omitempty"`
+}
 
 // ApplyPatch asks for the patches, less those under suspicion; answered by
 // Patched or PatchRefused.

@@ -36,6 +36,7 @@ func (m *Machine) evidence(b Evidence) {
 		return
 	}
 	m.say("evidence", "", "dir", b.Dir)
+	m.run.Neighbours = b.Neighbours
 	m.learn(b.Diagnosis)
 	m.terminate()
 }
@@ -256,6 +257,7 @@ func (m *Machine) revertFailed(b RevertFailed) {
 func (m *Machine) decide() {
 	r := &m.run
 	r.settle()
+	m.blameNeighbour()
 	m.say("attempt_ended", "", "outcome", string(r.Outcome), "cause", r.Cause,
 		"phase", r.Phase.String(), "ready", r.ready(), "text", r.Diagnosis.Text,
 		"line", r.Diagnosis.Line, "rank", r.Diagnosis.Rank, "fingerprint", m.fingerprint(),

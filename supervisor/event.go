@@ -194,8 +194,9 @@ type TreeLeft struct {
 
 // Evidence tells that the evidence of a failure is written.
 type Evidence struct {
-	Dir       string    `json:"dir,omitempty"`
-	Diagnosis Diagnosis `json:"diagnosis"`
+	Dir        string      `json:"dir,omitempty"`
+	Diagnosis  Diagnosis   `json:"diagnosis"`
+	Neighbours []Neighbour `json:"neighbours,omitempty"`
 }
 
 // Released tells that memory and ports of the attempt are free again.

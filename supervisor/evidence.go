@@ -28,18 +28,19 @@ func (h *Hands) gather(ctx context.Context, attempt int, reason string) Body {
 	put := func(name, text string) error {
 		return os.WriteFile(filepath.Join(folder, name), []byte(mask.String(text)), statedir.FileMode)
 	}
+	gpus, neighbours := h.gpuTable(ctx)
 	err := errors.Join(
 		put("reason.txt", reason+"\n"),
 		put("last-lines.txt", h.lastLines()),
 		put("processes.txt", h.processTable(ctx)),
-		put("gpus.json", h.gpuTable(ctx)),
+		put("gpus.json", gpus),
 		put("kernel.txt", h.kernelXids(ctx)),
 		put("explain.json", h.explanation()),
 	)
 	if err != nil {
 		h.note("evidence", fmt.Sprintf("evidence is incomplete: %v", err))
 	}
-	return Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis()}
+	return Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis(), Neighbours: neighbours}
 }
 
 func (h *Hands) lastLines() string {
@@ -64,16 +65,17 @@ func (h *Hands) processTable(ctx context.Context) string {
 	return b.String()
 }
 
-func (h *Hands) gpuTable(ctx context.Context) string {
+// gpuTable is what the driver says now, and who else is on the launch's GPUs.
+func (h *Hands) gpuTable(ctx context.Context) (table string, others []Neighbour) {
 	sample, err := h.gpus.Snapshot(ctx)
 	if err != nil {
-		return fmt.Sprintf("{\"error\": %q}\n", err.Error())
+		return fmt.Sprintf("{\"error\": %q}\n", err.Error()), nil
 	}
 	data, err := json.MarshalIndent(sample, "", "  ")
 	if err != nil {
-		return err.Error()
+		return err.Error(), nil
 	}
-	return string(data) + "\n"
+	return string(data) + "\n", h.neighbours(sample)
 }
 
 // kernelXids are the GPU errors in the kernel log since the attempt began.

@@ -28,8 +28,9 @@ type Machine struct {
 	lastGood *LastGood
 	suspects []string // patches that a failure pointed to; not applied again
 	bisect   bisect
-	steps    []step // what rungs have changed
-	spent    []int  // how often each rung was taken
+	steps    []step      // what rungs have changed
+	spent    []int       // how often each rung was taken
+	beside   []Neighbour // who left no room for the newest server
 	budget   budget
 	run      run
 	code     int
@@ -217,7 +218,7 @@ func (m *Machine) nextAttempt() {
 		m.say("attempt_started", "")
 	}
 	m.enter(StatePreflight, checkLimit+answerMargin)
-	m.do(Preflight{})
+	m.do(Preflight{Beside: m.beside})
 }
 
 func (m *Machine) preflighted(b Preflighted) {
@@ -250,6 +251,7 @@ func (m *Machine) patched(b Patched) {
 		return
 	}
 	m.budget.spawn(m.now)
+	m.beside = nil
 	m.run.SpawnAsked = m.now
 	m.enter(StateStarting, 0)
 	m.do(m.spawn())

@@ -114,7 +114,7 @@ func (h *Hands) Perform(e Effect) {
 		h.report(e.Attempt, a)
 	case Preflight:
 		h.takeAttempt(e.Attempt)
-		h.do(e.Attempt, checkLimit, func(ctx context.Context) Body { return h.preflight(ctx, e.Attempt) })
+		h.do(e.Attempt, checkLimit, func(ctx context.Context) Body { return h.preflight(ctx, e.Attempt, a.Beside) })
 	case ApplyPatch:
 		h.do(e.Attempt, patchLimit, func(ctx context.Context) Body { return h.applyPatches(ctx, a.Without) })
 	case RevertPatch:

@@ -118,10 +118,10 @@ func (m *Machine) relaunch() Decision {
 	return change
 }
 
-// comesBack: a fabric, a host or a network comes back by itself. A port that
-// somebody else holds needs a person sooner or later.
+// comesBack: a fabric, a host, a network or a neighbour's memory comes back by
+// itself. A port that somebody else holds needs a person sooner or later.
 func comesBack(c phases.Cause) bool {
-	return c.Cure == phases.CureWait && c.Group == "hardware" || c.Name == "hf_network"
+	return c.Cure == phases.CureWait && c.Group == "hardware" || c.Name == "hf_network" || c.Name == "gpu_memory_held"
 }
 
 // change finds what the next attempt should do otherwise.
@@ -235,7 +235,7 @@ func (m *Machine) pause(waiting bool) time.Duration {
 	if b.Max > 0 {
 		d = math.Min(d, float64(b.Max))
 	}
-	if waiting && m.run.Outcome != OutcomeRefused {
+	if waiting && m.run.Outcome != OutcomeRefused && len(m.beside) == 0 { // a neighbour is looked for without a spawn
 		d = math.Max(d, float64(b.Max)*float64(m.budget.Waits))
 	}
 	d *= 1 + b.Jitter*(2*m.roll-1)

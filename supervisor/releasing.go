@@ -8,6 +8,7 @@ import (
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/preflight"
+	"sglaunch/internal/proc"
 )
 
 // releasePoll is the pause between two looks at memory and ports.
@@ -80,26 +81,51 @@ func (h *Hands) gpuHeld(ctx context.Context) (string, bool) {
 	if r.Done || r.Unknown {
 		return "", false
 	}
-	return describeRelease(r)
+	return describeRelease(r, proc.HostPIDs())
 }
 
-// describeRelease says in words who holds what.
-func describeRelease(r gpu.Release) (text string, foreign bool) {
-	var parts []string
+// describeRelease says in words who holds what. In a container, where not
+// everybody shows, memory that no process explains may be a neighbour's.
+func describeRelease(r gpu.Release, everybody bool) (text string, foreign bool) {
+	var ours, others []string
 	for _, o := range r.Ours {
-		parts = append(parts, fmt.Sprintf("process %d of this launch holds memory of GPU %d", o.PID, o.Index))
+		ours = append(ours, fmt.Sprintf("process %d of this launch holds %smemory of GPU %d", o.PID, amount(o.Bytes), o.Index))
 	}
 	for _, g := range r.Ghosts {
-		parts = append(parts, fmt.Sprintf("GPU %d holds %d MiB that no process explains", g.Index, g.Bytes>>20))
-	}
-	ours := len(parts) > 0
-	for _, f := range r.Foreign {
-		parts = append(parts, fmt.Sprintf("process %d, not of this launch, holds memory of GPU %d", f.PID, f.Index))
-	}
-	if len(parts) == 0 {
-		for _, s := range r.Short {
-			parts = append(parts, fmt.Sprintf("only %d MiB of GPU %s are free", s.Free>>20, s.UUID))
+		text := fmt.Sprintf("GPU %d holds %d MiB that no process explains", g.Index, g.Bytes>>20)
+		if g.Util.Known {
+			text = fmt.Sprintf("GPU %d is at %d %% with no process on it", g.Index, g.Util.Value)
+		}
+		if everybody {
+			ours = append(ours, text)
+		} else {
+			others = append(others, text+" in this container")
 		}
 	}
-	return strings.Join(parts, "; "), !ours
+	for _, f := range r.Foreign {
+		others = append(others, fmt.Sprintf("%s, not of this launch, holds %smemory of GPU %d", whoIf(everybody, f.PID), amount(f.Bytes), f.Index))
+	}
+	all := append(ours, others...)
+	if len(all) == 0 {
+		for _, s := range r.Short {
+			all = append(all, fmt.Sprintf("only %d MiB of GPU %s are free", s.Free>>20, s.UUID))
+		}
+	}
+	return strings.Join(all, "; "), len(ours) == 0
+}
+
+// whoIf names a process where its number means the same to the driver as here.
+func whoIf(known bool, pid int) string {
+	if known {
+		return proc.Who(pid)
+	}
+	return fmt.Sprintf("process %d", pid)
+}
+
+// amount is "12 MiB of ", or nothing where it is not known.
+func amount(r gpu.Reading) string {
+	if !r.Known {
+		return ""
+	}
+	return fmt.Sprintf("%d MiB of ", r.Value>>20)
 }

@@ -179,6 +179,14 @@ func (a *actor) observeEffect(key string) (got string, ok bool) {
 			if key == "without" {
 				got = strings.Join(b.Without, ",")
 			}
+		case Preflight:
+			if key == "beside" {
+				var all []string
+				for _, n := range b.Beside {
+					all = append(all, fmt.Sprint(n.GPU))
+				}
+				got = strings.Join(all, ",")
+			}
 		case KillTree, SignalServer:
 			if key == "order" {
 				got, _, _ = acts.encode(b)
@@ -190,7 +198,7 @@ func (a *actor) observeEffect(key string) (got string, ok bool) {
 		}
 	}
 	switch key {
-	case "flags", "env", "without", "order":
+	case "flags", "env", "without", "order", "beside":
 		return got, true
 	}
 	return got, slices.Contains(fieldsOfReports, key)

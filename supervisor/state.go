@@ -90,9 +90,11 @@ type run struct {
 	TreeGone  bool
 	Drained   bool
 	Diagnosis Diagnosis
-	Held      string // who holds what did not come free; ends the launch
-	Patchless string // why a patch was not applied, proven or restored; ends the launch
-	Spoilt    bool   // Patchless: a file was not restored
+	// Neighbours are who else held memory of its GPUs when it failed.
+	Neighbours []Neighbour
+	Held       string // who holds what did not come free; ends the launch
+	Patchless  string // why a patch was not applied, proven or restored; ends the launch
+	Spoilt     bool   // Patchless: a file was not restored
 }
 
 // ready reports whether the server has said that it is ready.

@@ -45,11 +45,11 @@ func blame(reason string, patches ...string) Decision {
 	return Decision{Suspects: patches, Reason: reason + ", so the next attempt runs without " + strings.Join(patches, ", ")}
 }
 
-// mayBePatch: no patch of a source file takes a token, a path, a port or a
-// driver away.
+// mayBePatch: no patch of a source file takes a token, a path, a port, a
+// neighbour's memory or a driver away.
 func mayBePatch(c phases.Cause) bool {
 	switch c.Name {
-	case "port_in_use", "bad_argument", "needs_input", "killed_outside", "peer_rank_failed":
+	case "port_in_use", "bad_argument", "needs_input", "killed_outside", "peer_rank_failed", "gpu_memory_held":
 		return false
 	}
 	return c.Group != "hardware" && c.Group != "files"

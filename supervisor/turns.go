@@ -66,7 +66,7 @@ func (m *Machine) restartAsked(b RestartAsked) {
 		}
 	case StateBackoff:
 		m.say("decision", "attempt now: "+b.By, "delay", 0.0, "reason", "asked by "+b.By, "without", m.without())
-		m.budget = budget{}
+		m.budget, m.beside = budget{}, nil
 		m.nextAttempt()
 		return
 	}
@@ -143,7 +143,7 @@ func (m *Machine) resumed(b Resumed) {
 	case StateIdle:
 		m.nextAttempt()
 	case StatePreflight:
-		m.do(Preflight{})
+		m.do(Preflight{Beside: m.beside})
 	case StatePatching:
 		m.do(ApplyPatch{Without: m.without()})
 	case StateStarting:

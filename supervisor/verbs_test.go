@@ -20,6 +20,9 @@ func (a *actor) act(verb string, words []word) error {
 			Name: g.named["name"], Files: g.list("file"), Proof: g.named["proof"], OnUnproven: g.named["unproven"]})
 	case "rung":
 		return a.addRung(g)
+	case "neighbours": // that the evidence of this attempt will find; sizes in GiB
+		a.others = append(a.others, Neighbour{GPU: int(g.number("gpu", 0)), Total: 100 << 30,
+			Before: uint64(g.number("before", 0)) << 30, Grown: uint64(g.number("grown", 0)) << 30, Ghost: g.has("ghost"), Text: g.text})
 	case "go":
 		return a.reach(g.at(0))
 	case "ok":

@@ -222,6 +222,8 @@ var walkEvents = func() []Body {
 		return Seen{phases.Observation{Kind: k, Phase: p, RankPhase: p, Rank: "TP0", Rule: string(k), Certain: true, Cause: "nccl_error"}}
 	}
 	found := Diagnosis{SGLang: true, Failed: true, Cause: "oom_graph_capture", Confidence: "high"}
+	full := Diagnosis{SGLang: true, Failed: true, Cause: "oom_weights"}
+	others := []Neighbour{{Total: 100 << 30, Before: 50 << 30, Text: "process 9"}}
 	return []Body{
 		Begin{}, Resumed{}, Preflighted{}, Preflighted{Refused: "port", Cause: "port_in_use"}, Preflighted{Refused: "path", Cause: "model_path_missing"},
 		Patched{Active: []ActivePatch{{Name: "p", Files: []string{"/x/sglang/a.py"}, Proof: "graph_capture", OnUnproven: "relaunch"}}},
@@ -233,7 +235,7 @@ var walkEvents = func() []Body {
 		Answered{Endpoint: "/health", Status: 200, Ready: true}, Answered{Endpoint: "/health", Bad: "503"},
 		RankGone{Rank: "TP3"}, Hardware{Lost: true, Text: "lost"}, Hardware{Text: "Xid 13"}, SourceLost{Source: "NVML"},
 		Exited{Status: wire.Status{Signal: 9}}, Drained{Diagnosis: Diagnosis{SGLang: true, Drain: true}}, Drained{Diagnosis: found},
-		TreeGone{}, TreeLeft{}, Evidence{}, Evidence{Diagnosis: found}, Released{}, NotReleased{Holder: "ghost"},
+		TreeGone{}, TreeLeft{}, Evidence{}, Evidence{Diagnosis: found}, Evidence{Diagnosis: full, Neighbours: others}, Released{}, NotReleased{Holder: "ghost"},
 		NotReleased{Holder: "pid 9", Foreign: true}, StopAsked{By: "SIGTERM"}, RestartAsked{By: "x"}, Tick{},
 	}
 }()

@@ -134,7 +134,7 @@ func ghost(then, now GPU, more int64) (Ghost, bool) {
 	if unexplained := int64(now.Used) - int64(then.Used) - more; unexplained > slack && !untold {
 		g.Bytes = uint64(unexplained)
 	}
-	if len(now.Processes) == 0 && now.Util.Above(fullUtil) && !then.Util.Above(fullUtil) {
+	if now.SpinsAlone() && !then.Util.Above(fullUtil) {
 		g.Util = now.Util
 	}
 	return g, g.Bytes > 0 || g.Util.Known

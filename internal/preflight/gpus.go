@@ -2,11 +2,11 @@ package preflight
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 
 	"sglaunch/internal/gpu"
+	"sglaunch/internal/proc"
 )
 
 // Return codes of NVML that say why there is no GPU to ask about.
@@ -86,12 +86,6 @@ func unfit(g gpu.GPU) []Check {
 	return checks
 }
 
-const (
-	// idleMemory is what an idle GPU may hold.
-	idleMemory = 1 << 30
-	busy       = 95 // percent
-)
-
 // checkGPUMemory looks at who holds memory of the GPUs, and whether the weights
 // fit into the rest.
 func checkGPUMemory(_ context.Context, l *look) []Check {
@@ -109,18 +103,29 @@ func checkGPUMemory(_ context.Context, l *look) []Check {
 			return []Check{fail("oom_weights", "use more GPUs (--tp, --pp), or a smaller or quantized checkpoint",
 				"the weights alone take %s of each GPU, which has %s", size(need), size(g.Total))}
 		case need > g.Free:
-			checks = append(checks, fail("oom_weights", "free the GPU first", "GPU %d has %s free, the weights alone take %s; %s",
-				g.Index, size(g.Free), size(need), held(g)))
-		case g.Used > idleMemory:
-			checks = append(checks, warn("the server takes what is free: both may fail later", "GPU %d: %s", g.Index, held(g)))
-		case g.Util.Above(busy) && g.Processes != nil && len(g.Processes) == 0:
-			checks = append(checks, warn("reset it: the work of a process that is gone still runs", "GPU %d is at %d %% with no process on it", g.Index, g.Util.Value))
+			checks = append(checks, l.taken(g, need))
+		case g.SpinsAlone() && !l.Blind:
+			checks = append(checks, fail("gpu_ghost", resetAdvice, "GPU %d is at %d %% with no process on it", g.Index, g.Util.Value))
+		case g.Used > gpu.Idle:
+			checks = append(checks, warn("the server takes what is free: both may fail later", "GPU %d: %s", g.Index, l.held(g)))
 		}
 	}
 	if len(checks) == 0 {
 		checks = append(checks, fine("%s free on each", size(leastFree(l.devices))))
 	}
 	return checks
+}
+
+const resetAdvice = "reset it (nvidia-smi --gpu-reset) or reboot: a process that is gone left it there"
+
+// taken says why a GPU has not enough memory free. What processes hold comes
+// back when they end; what nobody holds does not.
+func (l *look) taken(g gpu.GPU, need uint64) Check {
+	cause, advice := "gpu_memory_held", "end who holds it, or wait"
+	if ghost := g.Unexplained(); ghost > gpu.Idle && need > g.Total-ghost && !l.Blind {
+		cause, advice = "gpu_ghost", resetAdvice
+	}
+	return fail(cause, advice, "GPU %d has %s free, the weights alone take %s; %s", g.Index, size(g.Free), size(need), l.held(g))
 }
 
 // weightsPerGPU is what the weights take of each GPU at the least; 0 where that
@@ -142,32 +147,24 @@ func leastFree(gpus []gpu.GPU) uint64 {
 }
 
 // held says who holds memory of a GPU.
-func held(g gpu.GPU) string {
+func (l *look) held(g gpu.GPU) string { return Held(g.Used, g.Processes, l.Blind) }
+
+// Held says that so many bytes of a GPU are in use, and by whom. Of a blind
+// list (see Input) no pid means anything here.
+func Held(used uint64, holders []gpu.Process, blind bool) string {
+	if blind {
+		return size(used) + " held outside of this container"
+	}
 	var parts []string
-	for _, p := range g.Processes {
-		text := processText(p)
+	for _, p := range holders {
+		text := proc.Who(p.PID)
 		if p.Bytes.Known {
 			text = size(uint64(p.Bytes.Value)) + " by " + text
 		}
 		parts = append(parts, text)
 	}
 	if len(parts) == 0 {
-		return size(g.Used) + " held by nobody who shows himself"
+		return size(used) + " held by nobody who shows himself"
 	}
-	return size(g.Used) + " held: " + list(parts)
-}
-
-func processText(p gpu.Process) string {
-	if h, ok := holderOf(p.PID); ok && initialNamespace() {
-		return h.String()
-	}
-	return holder{p.PID, "of which nothing is known here"}.String()
-}
-
-// initialNamespace tells whether pids here are those of the host, which are
-// the ones that the driver shows.
-func initialNamespace() bool {
-	const inode = "pid:[4026531836]" // PROC_PID_INIT_INO of the kernel
-	name, err := os.Readlink("/proc/self/ns/pid")
-	return err == nil && name == inode
+	return size(used) + " held: " + list(parts)
 }

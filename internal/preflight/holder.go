@@ -11,30 +11,13 @@ import (
 	"sglaunch/internal/proc"
 )
 
-// holder is a process that has something the server needs.
-type holder struct {
-	pid     int
-	command string
-}
-
-func (h holder) String() string { return fmt.Sprintf("process %d (%s)", h.pid, h.command) }
-
-// holderOf names a process; false where there is none with that number.
-func holderOf(pid int) (holder, bool) {
-	p, err := proc.Identify(pid)
-	if err != nil {
-		return holder{}, false
-	}
-	return holder{pid, proc.Command(p)}, true
-}
-
 // listening is the state of a socket in /proc/net/tcp.
 const listening = "0A"
 
-// portHolder finds who listens on a port; listened tells whether anybody does.
+// portHolder names who listens on a port; listened tells whether anybody does.
 // It takes looking at the descriptors of all processes: those of other users
-// show only to root, and then the holder is zero.
-func portHolder(port int) (h holder, listened bool) {
+// show only to root, and then nobody is named.
+func portHolder(port int) (who string, listened bool) {
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		for _, inode := range listeners(table, port) {
@@ -42,7 +25,7 @@ func portHolder(port int) (h holder, listened bool) {
 		}
 	}
 	if len(sockets) == 0 {
-		return holder{}, false
+		return "", false
 	}
 	descriptors, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, fd := range descriptors {
@@ -50,12 +33,11 @@ func portHolder(port int) (h holder, listened bool) {
 		if err != nil || !sockets[target] {
 			continue
 		}
-		pid, _ := strconv.Atoi(strings.Split(fd, "/")[2])
-		if h, ok := holderOf(pid); ok {
-			return h, true
+		if pid, err := strconv.Atoi(strings.Split(fd, "/")[2]); err == nil {
+			return proc.Who(pid), true
 		}
 	}
-	return holder{}, true
+	return "", true
 }
 
 // listeners are the inodes of the sockets that listen on a port.

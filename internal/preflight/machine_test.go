@@ -187,9 +187,10 @@ func TestGPUs(t *testing.T) {
 func TestGPUMemory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "m")
 	checkpointIn(t, dir, 1)
+	blind := false
 	look := func(used uint64, processes []gpu.Process, flags ...string) []Check {
 		s := server(t, append([]string{"--model-path", dir}, flags...)...)
-		s.GPUs = board(1)
+		s.GPUs, s.Blind = board(1), blind
 		g := &s.GPUs.GPUs[0]
 		g.Used, g.Free, g.Processes = used, g.Total-used, processes
 		return s.check("gpu_memory")
@@ -204,7 +205,13 @@ func TestGPUMemory(t *testing.T) {
 	write(t, filepath.Join(dir, "model-00001-of-00001.safetensors"), "")
 	sparse(t, filepath.Join(dir, "model-00001-of-00001.safetensors"), 90<<30)
 	expect(t, look(0, none), want{OK, "", "100 GiB free"})
-	expect(t, look(20<<30, none), want{Fail, "oom_weights", "GPU 0 has 80.0 GiB free, the weights alone take 90.0 GiB"})
+	expect(t, look(20<<30, none), want{Fail, "gpu_ghost", "GPU 0 has 80.0 GiB free, the weights alone take 90.0 GiB"})
+	neighbour := []gpu.Process{{PID: os.Getpid(), Bytes: gpu.Read(19 << 30)}}
+	expect(t, look(20<<30, neighbour), want{Fail, "gpu_memory_held", fmt.Sprintf("20.0 GiB held: 19.0 GiB by process %d (", os.Getpid())})
+	blind = true // of what a container cannot see nothing is said
+	expect(t, look(20<<30, neighbour), want{Fail, "gpu_memory_held", "20.0 GiB held outside of this container"})
+	expect(t, look(20<<30, none), want{Fail, "gpu_memory_held", "held outside"})
+	blind = false
 	expect(t, look(20<<30, none, "--quantization", "fp8"), want{Warn, "", "held by nobody"})
 	sparse(t, filepath.Join(dir, "model-00001-of-00001.safetensors"), 200<<30)
 	expect(t, look(0, none), want{Fail, "oom_weights", "200 GiB of each GPU, which has 100 GiB"})
@@ -212,7 +219,9 @@ func TestGPUMemory(t *testing.T) {
 	s := server(t)
 	s.GPUs = board(1)
 	s.GPUs.GPUs[0].Util = gpu.Read(100)
-	expect(t, s.check("gpu_memory"), want{Warn, "", "100 % with no process"})
+	expect(t, s.check("gpu_memory"), want{Fail, "gpu_ghost", "100 % with no process"})
+	s.Blind = true
+	expect(t, s.check("gpu_memory"), want{OK, "", "100 GiB free"})
 }
 
 func sparse(t *testing.T, path string, bytes int64) {

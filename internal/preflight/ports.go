@@ -153,9 +153,9 @@ func (p port) address() (network, address string) {
 // taken says in words that the port is not free.
 func (p port) taken() string {
 	text := fmt.Sprintf("port %d (%s) is taken", p.number, p.what)
-	switch h, listened := portHolder(p.number); {
-	case h.pid > 0:
-		return text + " by " + h.String()
+	switch who, listened := portHolder(p.number); {
+	case who != "":
+		return text + " by " + who
 	case listened:
 		return text + " by a process that does not show itself"
 	}

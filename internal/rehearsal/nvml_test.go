@@ -32,7 +32,7 @@ func TestNVMLAnswersFromTheBoard(t *testing.T) {
 	}
 
 	b := Board{GPUs: Machine(2), Driver: "570.1"}
-	b.GPUs[0].Used, b.GPUs[0].Procs = 5*gib, map[int]uint64{4242: 4 * gib, 17: gib}
+	b.GPUs[0].Procs = map[int]uint64{4242: 4 * gib, 17: gib}
 	b.GPUs[0].ECCUncorr, b.GPUs[0].RemappedUncorr, b.GPUs[0].RemapPending, b.GPUs[0].FanSpeed = 2, 11, true, 40
 	b.GPUs[1].Code = 15
 	if err := b.Write(s.Board); err != nil {

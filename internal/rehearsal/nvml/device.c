@@ -29,14 +29,33 @@ static int ask(nvmlDevice_t d, const char *function)
 
 #define ASK(d) do { int code_ = ask(d, __func__); if (code_ != SUCCESS) return code_; } while (0)
 
+/* Foreign processes stand in the board, "PID:BYTES,PID:BYTES"; ours in their notes. */
+static int strangers(u32 gpu, struct process *out, int max)
+{
+	struct process next = {.gpu_instance = ~0u, .compute_instance = ~0u};
+	char list[4096], *p = list;
+	int count = 0, used;
+
+	if (!gpu_text(gpu, "procs", list, sizeof list))
+		return 0;
+	while (count < max && sscanf(p, "%u:%llu%n", &next.pid, &next.used, &used) == 2) {
+		out[count++] = next;
+		p += used + (p[used] == ',');
+	}
+	return count;
+}
+
 static u64 taken(u32 gpu)
 {
 	struct note notes[MAX_PROCESSES];
-	int n = notes_of(gpu, notes, MAX_PROCESSES);
+	struct process others[MAX_PROCESSES];
+	int n = notes_of(gpu, notes, MAX_PROCESSES), m = strangers(gpu, others, MAX_PROCESSES);
 	u64 bytes = gpu_number(gpu, "used", 0);
 
 	while (n-- > 0)
 		bytes += notes[n].bytes;
+	while (m-- > 0)
+		bytes += others[m].used;
 	return bytes;
 }
 
@@ -125,24 +144,15 @@ int nvmlDeviceGetUtilizationRates(nvmlDevice_t d, struct utilization *out)
 	return SUCCESS;
 }
 
-/* Foreign processes stand in the board, "PID:BYTES,PID:BYTES"; ours in their notes. */
 static int processes(u32 gpu, struct process *out)
 {
 	struct note notes[MAX_PROCESSES];
-	char list[4096], *p = list;
-	int n = notes_of(gpu, notes, MAX_PROCESSES), count = 0, used;
-	struct process next = {.gpu_instance = ~0u, .compute_instance = ~0u};
+	int n = notes_of(gpu, notes, MAX_PROCESSES), count = 0;
 
 	while (n-- > 0)
 		if (notes[n].pid)
 			out[count++] = (struct process){notes[n].pid, notes[n].bytes, ~0u, ~0u};
-	if (!gpu_text(gpu, "procs", list, sizeof list))
-		return count;
-	while (count < MAX_PROCESSES && sscanf(p, "%u:%llu%n", &next.pid, &next.used, &used) == 2) {
-		out[count++] = next;
-		p += used + (p[used] == ',');
-	}
-	return count;
+	return count + strangers(gpu, out + count, MAX_PROCESSES - count);
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t d, u32 *count, struct process *out)

@@ -58,6 +58,7 @@ def available(of=None):
     taken = sum(n["bytes"] for n in _notes() if n["gpu"] == of)
     if not _path() and of == _index:
         taken = _held
+    taken += sum(board["%d.procs" % of].values())
     idle = (board["%d.total" % of] - board["%d.reserved" % of] - board["%d.used" % of])
     return max(0.0, (idle - taken) / GIB)
 
@@ -128,6 +129,8 @@ class _Lines(dict):
     """The board's lines; a figure that it does not give is 0, or a default GPU's."""
 
     def __missing__(self, key):
+        if key.endswith(".procs"):
+            return {}
         return 183359 << 20 if key.endswith(".total") else 0
 
 
@@ -151,7 +154,9 @@ def _parse(lines):
     board = _Lines()
     for line in lines:
         key, _, value = line.rstrip("\n").partition(" ")
-        if value.isdigit():
+        if key.endswith(".procs"):
+            board[key] = {int(pid): int(size) for pid, _, size in (p.partition(":") for p in value.split(","))}
+        elif value.isdigit():
             board[key] = int(value)
     return board
 
