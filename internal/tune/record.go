@@ -27,17 +27,21 @@ type Body interface{ body() }
 // Planned begins a night, and again each run in which study, facts or trials
 // are not those of the newest Planned. The deadline stays that of the first.
 type Planned struct {
-	Version  int       `json:"version"`
-	Study    Study     `json:"study"`
-	Facts    Facts     `json:"facts"`
-	Trials   []Trial   `json:"trials"` // the baseline first, then in the order of their launches
-	Deadline time.Time `json:"deadline"`
-	Expect   Estimate  `json:"expect"` // from history, or of the study
+	Version  int              `json:"version"`
+	Study    Study            `json:"study"`
+	Facts    Facts            `json:"facts"`
+	Trials   []Trial          `json:"trials"`         // the baseline first, then in the order of their launches
+	Base     map[string]Value `json:"base,omitempty"` // values of the base on the axes: Study.BaseSettings
+	Deadline time.Time        `json:"deadline"`
+	Expect   Estimate         `json:"expect"` // from history, or of the study
 }
 
 // Resumed tells that the tuner came back. A launch without an end is
-// interrupted: its processes are gone by now, the caller has seen to that.
-type Resumed struct{}
+// interrupted: its processes are gone by now, the caller has seen to that. Only
+// the launch that was handed over may serve on.
+type Resumed struct {
+	Serving bool `json:"serving,omitempty"` // it does
+}
 
 // Intended is written before anything of a launch is done.
 type Intended struct {

@@ -1,0 +1,174 @@
+package tune
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestScripts runs testdata/scripts/*.txt. A script shows one rule:
+//
+//	# The rule, in a sentence.
+//	axis --mem-fraction-static 0.88 0.9 0.92
+//	plan
+//	ok                                    -> launch="--mem-fraction-static 0.88"
+//	fail oom_kv_cache phase=kv_cache      -> skip="--mem-fraction-static 0.92"
+//
+// A line is what happens to the launch that is asked for (see actor.act), and
+// after the arrow what must follow: launch=NAME and stage=NAME of the next
+// launch, skip=NAME, broke=NAME, winner=NAME, serving=NAME, code=N, a quoted
+// part of what is noted; with not- before it, what must not.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/scripts/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(data), "# ") {
+				t.Fatal("a script begins with its rule")
+			}
+			a := newActor(t)
+			for i, line := range strings.Split(string(data), "\n") {
+				if line == "" || strings.HasPrefix(line, "#") {
+					continue
+				}
+				if err := a.line(line); err != nil {
+					t.Fatalf("%s:%d: %s\n\t%v\n%s", file, i+1, line, err, a.show())
+				}
+			}
+		})
+	}
+}
+
+// line plays one line of a script.
+func (a *actor) line(line string) error {
+	words, err := splitWords(line)
+	if err != nil {
+		return err
+	}
+	action, want := words, []string(nil)
+	if i := slices.Index(words, "->"); i >= 0 {
+		action, want = words[:i], words[i+1:]
+	}
+	if err := a.act(action[0], action[1:]); err != nil {
+		return err
+	}
+	if len(want) > 0 {
+		a.settle()
+	}
+	for _, w := range want {
+		if err := a.expect(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitWords splits at blanks outside of quotes; the quotes go.
+func splitWords(line string) (words []string, err error) {
+	word, quoted, open := "", false, false
+	for _, r := range line + " " {
+		switch {
+		case r == '"':
+			quoted, open = !quoted, true
+		case r == ' ' && !quoted:
+			if open {
+				words = append(words, word)
+			}
+			word, open = "", false
+		default:
+			word, open = word+string(r), true
+		}
+	}
+	if quoted {
+		return nil, fmt.Errorf("a quote is not closed")
+	}
+	return words, nil
+}
+
+// expect checks one word after the arrow.
+func (a *actor) expect(word string) error {
+	key, value := "", word
+	if k, v, ok := strings.Cut(word, "="); ok && !strings.Contains(k, " ") {
+		key, value = k, v
+	}
+	key, negative := strings.CutPrefix(key, "not-")
+	ok, got := a.holds(key, value)
+	switch {
+	case ok == negative && negative:
+		return fmt.Errorf("not expected: %s", word[len("not-"):])
+	case ok == negative:
+		return fmt.Errorf("want %s, got %v", word, got)
+	}
+	return nil
+}
+
+func (a *actor) holds(key, value string) (ok bool, got any) {
+	name := func(trial string) string { return a.n.trials[trial].Name }
+	next := a.n.Next(a.now)
+	switch launch, isLaunch := next.(Launch); key {
+	case "launch":
+		return isLaunch && name(launch.Slot.Trial) == value, name(launch.Slot.Trial)
+	case "stage":
+		return isLaunch && string(launch.Slot.Stage) == value, launch.Slot.Stage
+	case "cold":
+		return isLaunch && launch.Cold == (value == "true"), launch.Cold
+	case "code":
+		end, isEnd := next.(End)
+		return isEnd && fmt.Sprint(end.Code) == value, next
+	}
+	var all []string
+	for _, b := range a.told() {
+		said := ""
+		switch b := b.(type) {
+		case Skipped:
+			if said = b.Text; key == "skip" {
+				said = name(b.Trial)
+			} else if key == "rule" {
+				said = b.Rule
+			}
+		case Broke:
+			if said = b.Text; key == "broke" {
+				said = b.Breaker
+			}
+		case Decided:
+			if said = b.Verdict.Text; key == "winner" {
+				said = name(b.Verdict.Winner)
+			}
+		case Serving:
+			if key == "serving" {
+				said = name(b.Trial)
+			}
+		case Drifted:
+			said = "drifted"
+		case Done:
+			said = b.Text
+		case Ended:
+			said = b.Text
+		}
+		if said == value || key == "" && strings.Contains(said, value) {
+			return true, nil
+		}
+		all = append(all, said)
+	}
+	return value == "" && key == "winner", all
+}
+
+// show lists the records of the present line.
+func (a *actor) show() string {
+	var b strings.Builder
+	for _, r := range a.records[a.since:] {
+		fmt.Fprintf(&b, "\t%d %s %s %+v\n", r.Seq, r.At.Format("15:04:05"), r.Kind(), r.Body)
+	}
+	fmt.Fprintf(&b, "\tnext at %s: %+v\n", a.now.Format("15:04:05"), a.n.Next(a.now))
+	return b.String()
+}
