@@ -146,11 +146,20 @@ func (t *rankTable) furthest() Phase {
 	return t.main.phase
 }
 
-// lastLines keeps the last few lines of a rank, each bounded, for evidence.
+// lastLines keeps the last few lines of a rank, each bounded, for evidence. A
+// line may stay where it is until settle: of a chunk full of lines few are among
+// the last.
 type lastLines struct {
-	ring  [][]byte
-	next  int
-	limit int
+	ring     []lastLine
+	next     int
+	limit    int
+	borrowed bool // some line may be
+}
+
+type lastLine struct {
+	text     []byte
+	own      []byte // memory for it
+	borrowed bool   // text lies elsewhere
 }
 
 const lastLineBytes = 300
@@ -163,15 +172,38 @@ func linesPerRank(rank int) int {
 	return 2
 }
 
+// add copies a line.
 func (l *lastLines) add(text []byte) {
-	text = text[:min(len(text), lastLineBytes)]
+	line := l.borrow(text)
+	line.settle()
+}
+
+// borrow keeps a line that stays as it is until settle is called.
+func (l *lastLines) borrow(text []byte) *lastLine {
 	if len(l.ring) < max(l.limit, 2) {
-		l.ring = append(l.ring, append([]byte(nil), text...))
-		return
+		l.ring = append(l.ring, lastLine{})
+		l.next = len(l.ring) - 1
 	}
-	l.ring[l.next] = append(l.ring[l.next][:0], text...)
+	line := &l.ring[l.next]
+	line.text, line.borrowed = text[:min(len(text), lastLineBytes)], true
 	if l.next++; l.next == len(l.ring) {
 		l.next = 0
+	}
+	return line
+}
+
+// settle copies what was borrowed.
+func (l *lastLines) settle() {
+	for i := range l.ring {
+		l.ring[i].settle()
+	}
+	l.borrowed = false
+}
+
+func (l *lastLine) settle() {
+	if l.borrowed {
+		l.own = append(l.own[:0], l.text...)
+		l.text, l.borrowed = l.own, false
 	}
 }
 
@@ -179,7 +211,7 @@ func (l *lastLines) add(text []byte) {
 func (l *lastLines) list() []string {
 	var all []string
 	for i := range l.ring {
-		all = append(all, string(l.ring[(l.next+i)%len(l.ring)]))
+		all = append(all, string(l.ring[(l.next+i)%len(l.ring)].text))
 	}
 	return all
 }

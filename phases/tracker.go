@@ -25,6 +25,8 @@ type Tracker struct {
 	drift    []string
 	drifted  bool
 	line     lineContext
+
+	borrowers []*lastLines // hold lines of the chunk at hand
 }
 
 // lineContext is the line at hand.
@@ -44,11 +46,20 @@ func NewTracker(rules *RuleSet) *Tracker {
 	return t
 }
 
+// feedSize is how much is taken apart at once: what a near cache holds, since
+// the scout runs ahead through all of it.
+const feedSize = 64 << 10
+
 // Feed reads the next bytes, any number of them, and returns the facts learnt
 // from the lines that they complete. The slice is valid until the next call.
 func (t *Tracker) Feed(p []byte) []Observation {
 	t.out = t.out[:0]
-	t.split.feed(p, t.read)
+	for len(p) > 0 {
+		n := min(len(p), feedSize)
+		t.split.feed(p[:n], t.read)
+		t.settle()
+		p = p[n:]
+	}
 	return t.out
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,12 +19,21 @@ const outboxSize = 16 << 10
 
 var errDeaf = errors.New("the supervisor does not read what it is sent")
 
+// gather is how long output that follows other output may wait for company. A
+// supervisor that is woken for every few bytes pays several times what it costs
+// to understand them.
+const gather = 10 * time.Millisecond
+
+// stretchSize bounds the output of one frame.
+const stretchSize = 256 << 10
+
 // link is the connection to one supervisor. Sending never blocks the shim: one
 // goroutine writes what is queued, and between the messages the output that the
 // supervisor has asked for.
 type link struct {
 	conn *wire.Conn
-	wake bell
+	wake bell // there are messages, or the link has changed
+	more bell // there is output
 
 	mu     sync.Mutex
 	outbox []wire.Message
@@ -44,8 +54,8 @@ func socketPair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "supervisor"), os.NewFile(uintptr(fds[1]), "shim"), nil
 }
 
-func newLink(ours *os.File) *link {
-	l := &link{conn: wire.NewConn(ours), wake: newBell()}
+func newLink(ours io.ReadWriteCloser) *link {
+	l := &link{conn: wire.NewConn(ours), wake: newBell(), more: newBell()}
 	go l.write()
 	return l
 }
@@ -73,7 +83,8 @@ func (l *link) stream(s *spool, offset int64) {
 	l.mu.Lock()
 	l.fresh = &feed{spool: s, offset: offset}
 	l.mu.Unlock()
-	s.listen(l.wake)
+	s.listen(l.more)
+	l.wake.ring()
 }
 
 // close ends the link; what is queued is not sent any more.
@@ -105,7 +116,8 @@ func (l *link) brokenBy(err error) error {
 
 func (l *link) write() {
 	var f *feed
-	buf := make([]byte, chunk)
+	var gathered <-chan time.Time // output waits for it, where it is not nil
+	buf := make([]byte, stretchSize)
 	for {
 		messages, fresh, err := l.take()
 		if fresh != nil {
@@ -116,19 +128,39 @@ func (l *link) write() {
 				err = l.conn.Send(m)
 			}
 		}
-		more := false
-		if f != nil && err == nil {
-			f, more, err = l.output(f, buf)
+		next := idle
+		if f != nil && gathered == nil && err == nil {
+			f, next, err = l.output(f, buf)
 		}
 		if err != nil {
 			l.replace(f, nil)
 			l.close()
 			return
 		}
-		if !more {
-			<-l.wake
+		switch next {
+		case atOnce:
+			continue
+		case soon:
+			gathered = time.After(gather)
 		}
+		gathered = l.await(gathered)
 	}
+}
+
+// await waits for messages, and for output: for its first byte, or until it has
+// gathered.
+func (l *link) await(gathered <-chan time.Time) <-chan time.Time {
+	more := l.more
+	if gathered != nil {
+		more = nil
+	}
+	select {
+	case <-l.wake:
+	case <-more:
+	case <-gathered:
+		return nil
+	}
+	return gathered
 }
 
 func (l *link) take() ([]wire.Message, *feed, error) {
@@ -141,27 +173,39 @@ func (l *link) take() ([]wire.Message, *feed, error) {
 
 func (l *link) replace(old, fresh *feed) *feed {
 	if old != nil && (fresh == nil || fresh.spool != old.spool) {
-		old.spool.unlisten(l.wake)
+		old.spool.unlisten(l.more)
 	}
 	return fresh
 }
 
-// output sends the next piece; more says that another may be there at once.
-func (l *link) output(f *feed, buf []byte) (rest *feed, more bool, err error) {
+// pace tells when to look for output again.
+type pace int
+
+const (
+	idle   pace = iota // when there is some
+	soon               // when more has gathered
+	atOnce             // there is more
+)
+
+// output sends the next piece.
+func (l *link) output(f *feed, buf []byte) (rest *feed, next pace, err error) {
 	attempt := f.spool.attempt
 	r := f.spool.read(buf, f.offset, both)
 	f.offset = r.next
 	switch {
 	case r.n > 0:
-		return f, true, l.conn.SendOutput(wire.Output{Attempt: attempt, Offset: r.at, Data: buf[:r.n]})
+		if next = soon; r.n == len(buf) {
+			next = atOnce
+		}
+		return f, next, l.conn.SendOutput(wire.Output{Attempt: attempt, Offset: r.at, Data: buf[:r.n]})
 	case r.lost > 0:
 		gap := wire.Message{Type: wire.Gap, Attempt: attempt, From: r.next - r.lost, To: r.next, At: now()}
-		return f, true, l.conn.Send(gap)
+		return f, atOnce, l.conn.Send(gap)
 	case r.end:
-		f.spool.unlisten(l.wake)
-		return nil, false, l.conn.Send(drainedMessage(f.spool))
+		f.spool.unlisten(l.more)
+		return nil, idle, l.conn.Send(drainedMessage(f.spool))
 	}
-	return f, false, nil
+	return f, idle, nil
 }
 
 func drainedMessage(s *spool) wire.Message {

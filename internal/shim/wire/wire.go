@@ -9,6 +9,7 @@
 package wire
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -194,15 +195,24 @@ const (
 	kindOutput  = 2
 )
 
+// keepFrame bounds the memory that a connection keeps for the next frame.
+const keepFrame = 512 << 10
+
 // Conn frames messages on a stream. Send and SendOutput may be called from
 // several goroutines; Receive from one.
 type Conn struct {
 	stream io.ReadWriteCloser
-	mu     sync.Mutex
+	in     *bufio.Reader // small frames need no read of their own
+	got    []byte        // the frame received last
+
+	mu  sync.Mutex
+	out []byte // the frame sent last
 }
 
-// NewConn frames messages on stream.
-func NewConn(stream io.ReadWriteCloser) *Conn { return &Conn{stream: stream} }
+// NewConn frames messages on stream. It may read ahead: nobody else reads it.
+func NewConn(stream io.ReadWriteCloser) *Conn {
+	return &Conn{stream: stream, in: bufio.NewReaderSize(stream, 4<<10)}
+}
 
 // Close closes the stream; a pending Receive returns an error.
 func (c *Conn) Close() error { return c.stream.Close() }
@@ -229,29 +239,32 @@ func (c *Conn) write(kind byte, head, body []byte) error {
 	if size > MaxFrame {
 		return fmt.Errorf("cannot send a frame of %d bytes: the bound is %d", size, MaxFrame)
 	}
-	frame := make([]byte, 0, 5+size)
-	frame = binary.BigEndian.AppendUint32(frame, uint32(size))
-	frame = append(frame, kind)
-	frame = append(append(frame, head...), body...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	frame := binary.BigEndian.AppendUint32(c.out[:0], uint32(size))
+	frame = append(frame, kind)
+	frame = append(append(frame, head...), body...)
+	if cap(frame) <= keepFrame {
+		c.out = frame
+	}
 	_, err := c.stream.Write(frame)
 	return err
 }
 
 // Receive reads one frame: a control message, or output (then the message is
-// nil). It returns io.EOF when the peer is gone.
+// nil), whose data is valid until the next call. It returns io.EOF when the peer
+// is gone.
 func (c *Conn) Receive() (*Message, *Output, error) {
 	var head [5]byte
-	if _, err := io.ReadFull(c.stream, head[:]); err != nil {
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
 		return nil, nil, err
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size > MaxFrame {
 		return nil, nil, fmt.Errorf("cannot read a frame of %d bytes: the bound is %d", size, MaxFrame)
 	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(c.stream, body); err != nil {
+	body := c.room(int(size))
+	if _, err := io.ReadFull(c.in, body); err != nil {
 		return nil, nil, fmt.Errorf("cannot read a frame: %w", err)
 	}
 	switch head[4] {
@@ -272,4 +285,15 @@ func (c *Conn) Receive() (*Message, *Output, error) {
 		}, nil
 	}
 	return nil, nil, fmt.Errorf("cannot read a frame of kind %d: a newer peer", head[4])
+}
+
+// room is memory for a frame: the same again, unless the frame is unusually large.
+func (c *Conn) room(size int) []byte {
+	if size > keepFrame {
+		return make([]byte, size)
+	}
+	if size > cap(c.got) {
+		c.got = make([]byte, size)
+	}
+	return c.got[:size]
 }

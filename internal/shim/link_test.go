@@ -1,0 +1,101 @@
+package shim
+
+import (
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sglaunch/internal/shim/wire"
+)
+
+// frame is what a supervisor was sent, and how long after the beginning.
+type frame struct {
+	message string
+	bytes   int
+	after   time.Duration
+}
+
+// hear is the supervisor's end of a link: it collects frames until it is closed.
+func hear(conn *wire.Conn, frames *[]frame) {
+	begun := time.Now()
+	for {
+		m, out, err := conn.Receive()
+		switch {
+		case err != nil:
+			return
+		case m != nil:
+			*frames = append(*frames, frame{message: m.Type, after: time.Since(begun)})
+		default:
+			*frames = append(*frames, frame{bytes: len(out.Data), after: time.Since(begun)})
+		}
+	}
+}
+
+// The first output after a pause is sent at once, what follows gathers, and
+// messages wait for neither.
+func TestOutputGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		var frames []frame
+		go hear(wire.NewConn(theirs), &frames)
+		l, s := newLink(ours), newSpool(1)
+		l.stream(s, 0)
+		for i := range 100 {
+			s.add([]byte("x"), both)
+			if i == 50 {
+				l.send(wire.Message{Type: wire.Exited})
+			}
+			time.Sleep(time.Millisecond)
+		}
+		s.end(false)
+		time.Sleep(time.Second)
+		l.close()
+		synctest.Wait()
+
+		total, told := 0, time.Duration(0)
+		for _, f := range frames {
+			total += f.bytes
+			if f.message == wire.Exited {
+				told = f.after
+			}
+		}
+		if first := frames[0]; first.bytes != 1 || first.after != 0 {
+			t.Errorf("first came %+v", first)
+		}
+		if total != 100 || len(frames) < 10 || len(frames) > 15 {
+			t.Errorf("%d bytes in %d frames", total, len(frames))
+		}
+		if told != 50*time.Millisecond {
+			t.Errorf("the message came after %v", told)
+		}
+		if last := frames[len(frames)-1]; last.message != wire.Drained || last.after > 100*time.Millisecond+2*gather {
+			t.Errorf("last came %+v", last)
+		}
+	})
+}
+
+// Output that is there already waits for nothing.
+func TestFullFramesDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		var frames []frame
+		go hear(wire.NewConn(theirs), &frames)
+		l, s := newLink(ours), newSpool(1)
+		for range 8 {
+			s.add(make([]byte, stretchSize/2), both)
+		}
+		l.stream(s, 0)
+		time.Sleep(gather)
+		l.close()
+		synctest.Wait()
+		for i, f := range frames {
+			if i < 4 && (f.bytes != stretchSize || f.after != 0) {
+				t.Errorf("frame %d: %+v", i, f)
+			}
+		}
+		if len(frames) != 4 {
+			t.Errorf("%d frames", len(frames))
+		}
+	})
+}
