@@ -19,7 +19,7 @@ type Options struct {
 	Version    string        // of SGLang; "" = asked of the server when it matters
 	Follower   bool          // a node that is not the first: its /health is a dummy
 	Static     bool          // /health answers 200 as soon as HTTP is up, whatever the version
-	NoGenerate bool          // a generation that comes from us could harm the server
+	NoGenerate string        // why a generation that comes from us could harm the server, or is none; "" = it may
 	Limit      time.Duration // of one probe; 0 = 25 s, above the server's own 20
 }
 
@@ -36,9 +36,21 @@ func OptionsFor(argv, env []string, dir string) (o Options, ok bool) {
 	rust, _ := cmd.Getenv("SGLANG_RUST_SERVER")
 	o.Follower = server.NodeRank > 0
 	o.Static = rust == "1"
-	mode, split := cmd.Value("--disaggregation-mode")
-	o.NoGenerate = split && mode != "null" || cmd.Has("--is-embedding")
+	o.NoGenerate = noGenerate(cmd)
 	return o, true
+}
+
+// noGenerate says why a server must not be asked for a generation: a request
+// that a prefill or decode node gets from anybody but its router has killed it
+// (sglang pull 8063), and an embedding or reward model has none to give.
+func noGenerate(cmd sglangcmd.Command) string {
+	if mode, ok := cmd.Value("--disaggregation-mode"); ok && mode != "null" {
+		return "a " + mode + " node takes requests from its router alone"
+	}
+	if cmd.Has("--is-embedding") {
+		return "an embedding or reward model generates nothing"
+	}
+	return ""
 }
 
 // Target says where the server that a command starts will listen. It is false

@@ -1,9 +1,9 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -140,7 +140,7 @@ func (p *Prober) ask(ctx context.Context) Answer {
 	switch {
 	case p.health == honest:
 		a.Serving = Up
-	case p.health == static || p.options.NoGenerate:
+	case p.health == static || p.options.NoGenerate != "":
 		a.Serving = Early
 	default: // nobody knows what this /health is worth; a generated token is proof in any version
 		return given(p.get(ctx, "/health_generate"))
@@ -167,7 +167,7 @@ func open(a Answer) Answer {
 // get asks one endpoint. A 200 is left for the caller to judge.
 func (p *Prober) get(ctx context.Context, path string) Answer {
 	a := Answer{Endpoint: path, Serving: Unclear}
-	response, err := p.request(ctx, path)
+	response, err := p.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		a.Refused = errors.Is(err, syscall.ECONNREFUSED)
 		if a.Refused {
@@ -188,12 +188,15 @@ func (p *Prober) get(ctx context.Context, path string) Answer {
 // keyless endpoints get no key: the fewer places a secret goes to, the better.
 var keyless = []string{"/health", "/health_generate"}
 
-func (p *Prober) request(ctx context.Context, path string) (*http.Response, error) {
+func (p *Prober) request(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	u := *p.base
 	u.Path = path
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("User-Agent", "sglaunch")
 	if p.options.APIKey != "" && !slices.Contains(keyless, path) {
@@ -221,18 +224,12 @@ func (p *Prober) reason(ctx context.Context, err error) string {
 // version asks the server which SGLang it is; "" where it does not say so. A
 // server that hangs leaves it open.
 func (p *Prober) version(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, infoLimit)
-	defer cancel()
 	for _, path := range []string{"/server_info", "/get_server_info"} {
-		response, err := p.request(ctx, path)
-		if err != nil {
-			return ""
-		}
 		var info struct{ Version string }
-		err = json.NewDecoder(io.LimitReader(response.Body, maxBody)).Decode(&info)
-		response.Body.Close()
-		if response.StatusCode == http.StatusOK && err == nil && info.Version != "" {
+		if err := p.fetch(ctx, path, &info); err == nil && info.Version != "" {
 			return strings.TrimSpace(info.Version)
+		} else if !isAnswer(err) {
+			return ""
 		}
 	}
 	return ""

@@ -49,8 +49,8 @@ func TestWhatHealthMeansByVersion(t *testing.T) {
 		{"unknown proves itself", ready, Options{}, Up, "/health_generate"},
 		{"no real version", ready, Options{Version: "0.0.0.dev1+g1"}, Up, "/health_generate"},
 		{"unknown and old", old, Options{}, Starting, "/health_generate"},
-		{"unknown, must not generate", ready, Options{NoGenerate: true}, Early, "/health"},
-		{"known, must not generate", ready, Options{NoGenerate: true, Version: "0.5.9"}, Up, "/health"},
+		{"unknown, must not generate", ready, Options{NoGenerate: "x"}, Early, "/health"},
+		{"known, must not generate", ready, Options{NoGenerate: "x", Version: "0.5.9"}, Up, "/health"},
 		{"follower", ready, Options{Follower: true, Version: "0.5.9"}, Early, "/health"},
 		{"rust server", ready, Options{Static: true, Version: "0.5.17"}, Early, "/health"},
 		{"no health", sglang{"/v1/models": 200}, Options{}, Early, "/v1/models"},
@@ -250,9 +250,9 @@ func TestOptionsFor(t *testing.T) {
 		"--host 10.0.0.5":               {URL: "http://10.0.0.5:30000"},
 		"--host ::1":                    {URL: "http://[::1]:30000"},
 		"--nnodes 2 --node-rank 1":      {URL: "http://127.0.0.1:30000", Follower: true},
-		"--disaggregation-mode prefill": {URL: "http://127.0.0.1:30000", NoGenerate: true},
+		"--disaggregation-mode prefill": {URL: "http://127.0.0.1:30000", NoGenerate: "a prefill node takes requests from its router alone"},
 		"--disaggregation-mode null":    {URL: "http://127.0.0.1:30000"},
-		"--is-embedding":                {URL: "http://127.0.0.1:30000", NoGenerate: true},
+		"--is-embedding":                {URL: "http://127.0.0.1:30000", NoGenerate: "an embedding or reward model generates nothing"},
 		"--ssl-certfile c --port 443":   {URL: "https://127.0.0.1:443"},
 	} {
 		argv := append([]string{"python", "-m", "sglang.launch_server"}, strings.Fields(line)...)
