@@ -35,7 +35,17 @@ type ApplyPatch struct {
 }
 
 // RevertPatch asks for the original files; answered by Reverted or RevertFailed.
-type RevertPatch struct{}
+type RevertPatch struct {
+	// SetAside: the autotune caches that the attempt has used are put aside,
+	// for its answers were wrong.
+	SetAside bool `json:"set_aside,omitempty"`
+}
+
+// CheckOutput asks the ready server for answers; answered by Checked. It ends
+// by itself as soon as the server is signalled.
+type CheckOutput struct {
+	CheckSize
+}
 
 // Spawn asks for the server; answered by Spawned or SpawnFailed. The changes
 // are all that rungs have made so far, not only the newest.
@@ -105,6 +115,7 @@ type Finish struct {
 func (Preflight) act()      {}
 func (ApplyPatch) act()     {}
 func (RevertPatch) act()    {}
+func (CheckOutput) act()    {}
 func (Spawn) act()          {}
 func (SignalServer) act()   {}
 func (KillTree) act()       {}
@@ -116,7 +127,7 @@ func (Finish) act()         {}
 // acts names every effect for the journal. A name is never reused.
 var acts = registry[Act]{
 	"preflight": new(Preflight), "apply_patch": new(ApplyPatch), "revert_patch": new(RevertPatch),
-	"spawn": new(Spawn), "signal_server": new(SignalServer), "kill_tree": new(KillTree),
+	"spawn": new(Spawn), "check_output": new(CheckOutput), "signal_server": new(SignalServer), "kill_tree": new(KillTree),
 	"gather_evidence": new(GatherEvidence), "await_release": new(AwaitRelease),
 	"report": new(Report), "finish": new(Finish),
 }

@@ -62,7 +62,7 @@ func (m *Machine) terminate() {
 		m.kill()
 		return
 	}
-	if m.drains() && m.opt.Stop.Settle > 0 {
+	if m.drains() && m.run.announced() && m.opt.Stop.Settle > 0 {
 		m.enter(StateStopping, m.opt.Stop.Settle) // for whoever sends it requests to hear of it
 		return
 	}
@@ -235,8 +235,10 @@ func (m *Machine) notReleased(b NotReleased) {
 // revert restores the files; nothing of the attempt runs any more.
 func (m *Machine) revert() {
 	m.enter(StateReverting, patchLimit+answerMargin)
-	m.do(RevertPatch{})
+	m.do(m.revertPatch())
 }
+
+func (m *Machine) revertPatch() RevertPatch { return RevertPatch{SetAside: m.run.Corrupt} }
 
 func (m *Machine) reverted() {
 	if m.state == StateReverting {

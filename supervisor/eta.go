@@ -17,6 +17,9 @@ func (m *memory) addTo(r Report, at time.Time) Report {
 	defer m.mu.Unlock()
 	switch r.Event {
 	case "progress":
+		if r.Fields["activity"] == "output_check" {
+			return m.addCost(r)
+		}
 		return m.addLeft(r, at)
 	case "phase":
 		return m.addReady(m.addDrift(r))

@@ -128,6 +128,28 @@ type Answered struct {
 	Bad string `json:"bad,omitempty"`
 }
 
+// Checked is what a look at the answers of a ready server has found.
+type Checked struct {
+	Answers int     `json:"answers"`
+	Tokens  int     `json:"tokens"`            // of all together
+	Asked   int     `json:"asked"`             // tokens that each might have at most
+	Faulty  int     `json:"faulty,omitempty"`  // wrong by themselves
+	Variety float64 `json:"variety,omitempty"` // see answers.Figures
+	Corrupt string  `json:"corrupt,omitempty"` // why they are wrong; "" = nothing shows
+	// Undone says why not all were given; it proves nothing.
+	Undone string `json:"undone,omitempty"`
+	// Silent: the server took the request and gave no answer at all in time.
+	Silent bool `json:"silent,omitempty"`
+	// Sees is the smallest share of wrong answers that would have shown with
+	// Confidence.
+	Sees       float64 `json:"sees,omitempty"`
+	Confidence float64 `json:"confidence,omitempty"`
+}
+
+// Working tells that the announced server works on requests that are none of
+// ours.
+type Working struct{}
+
 // Activity is one reading of what the attempt's processes and GPUs do.
 // Counters are totals; the machine compares them with the reading before.
 type Activity struct {
@@ -256,6 +278,8 @@ func (SpawnFailed) body()  {}
 func (Seen) body()         {}
 func (Proven) body()       {}
 func (Answered) body()     {}
+func (Checked) body()      {}
+func (Working) body()      {}
 func (Activity) body()     {}
 func (RankGone) body()     {}
 func (Hardware) body()     {}
@@ -278,6 +302,7 @@ var bodies = registry[Body]{
 	"reverted": new(Reverted), "revert_failed": new(RevertFailed),
 	"spawned": new(Spawned), "spawn_failed": new(SpawnFailed),
 	"seen": new(Seen), "proven": new(Proven), "answered": new(Answered),
+	"checked": new(Checked), "working": new(Working),
 	"activity": new(Activity), "rank_gone": new(RankGone), "hardware": new(Hardware),
 	"source_lost": new(SourceLost), "exited": new(Exited), "drained": new(Drained),
 	"tree_gone": new(TreeGone), "tree_left": new(TreeLeft), "evidence": new(Evidence),

@@ -18,14 +18,10 @@ const (
 // where the output has none: milestones hidden by --log-level, or a changed
 // format.
 func (w *watcher) probe(ctx context.Context, attempt int) {
-	options, ok := probe.OptionsFor(w.h.Argv, w.h.Env, w.h.Dir)
-	if w.h.URL != "" {
-		options.URL, ok = w.h.URL, true
-	}
-	if !ok {
+	if _, ok := w.h.probeOptions(); !ok {
 		return
 	}
-	prober := probe.New(options)
+	prober := w.proberOf(attempt)
 	for pause(ctx, probePause) {
 		if w.isReady() {
 			break

@@ -54,7 +54,8 @@ var readyRungs = []Rung{
 
 // builtinRungs need no listing: they change nothing that the server shows.
 var builtinRungs = []Rung{
-	coldCaches([]string{"jit_lock", "cache_corrupt"}, false),
+	// A stale cache of kernels gives wrong answers too (vllm issue 41871).
+	coldCaches([]string{"jit_lock", "cache_corrupt", "output_corrupt"}, false),
 	// No lock was seen, but that is how waiting for one looks. A second hang
 	// in the same place is worth a cold start in any case.
 	coldCaches([]string{"autotune_hang", "graph_capture_hang", "warmup_no_answer"}, true),

@@ -27,6 +27,8 @@ type Machine struct {
 	asks     int // how insistently the end was asked for
 	lastGood *LastGood
 	suspects []string // patches that a failure pointed to; not applied again
+	doubted  bool     // answers were wrong in an attempt of this launch
+	doubtful []string // patches that were in force then
 	bisect   bisect
 	steps    []step      // what rungs have changed
 	spent    []int       // how often each rung was taken
@@ -92,6 +94,10 @@ func (m *Machine) Step(e Event) []Effect {
 		m.seen(b.Observation)
 	case Answered:
 		m.answered(b)
+	case Checked:
+		m.checked(b)
+	case Working:
+		m.working()
 	case Proven:
 		m.proven(b)
 	case Activity:
@@ -176,7 +182,9 @@ func (m *Machine) rearm() {
 
 // running reports whether there is a server, or about to be one, whose end has
 // not begun.
-func (m *Machine) running() bool { return m.state == StateStarting || m.state == StateUp }
+func (m *Machine) running() bool {
+	return m.state == StateStarting || m.state == StateChecking || m.state == StateUp
+}
 
 // spawnedYet reports whether this attempt has asked for a server: before that
 // no output can be its own.

@@ -31,6 +31,7 @@ type memory struct {
 	mu     sync.Mutex
 	closed bool
 	past   history.Past
+	sound  map[string]float64     // figures of the newest answers that were checked
 	story  story                  // of the current attempt
 	ended  map[int][]history.Span // by attempt, those that wait to be written
 	reason string                 // of the launch's end
@@ -98,8 +99,13 @@ func (m *memory) recall(ctx context.Context, key history.Key) {
 		m.fail(err)
 		return
 	}
+	sound, err := m.db.Checked(ctx, key.Model)
+	if err != nil {
+		m.fail(err)
+		return
+	}
 	m.mu.Lock()
-	m.past = past
+	m.past, m.sound = past, sound
 	m.mu.Unlock()
 }
 

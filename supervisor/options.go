@@ -34,6 +34,7 @@ type Options struct {
 	// Total bounds the time without a healthy stretch; 0 = no bound.
 	Total time.Duration
 	Stop  Stop
+	Check OutputCheck
 
 	// Rungs are what a relaunch may change, in the order in which they are
 	// tried. Only those listed in launch.toml belong here: see ReadyRungs.
@@ -115,6 +116,9 @@ func DefaultOptions() Options {
 		Limits:       Floors(),
 		Unwell:       3 * time.Minute,
 		Stop:         Stop{Signal: 15, Drain: time.Minute, Grace: 15 * time.Second, Release: 2 * time.Minute},
+		Check: OutputCheck{Mode: "auto", CheckSize: CheckSize{
+			Generations: 75, Tokens: 1024, BatchSizes: []int{1, 8, 32}, Limit: 10 * time.Minute,
+		}},
 	}
 }
 
@@ -147,6 +151,11 @@ func (o Options) validate() error {
 	default:
 		return fmt.Errorf("cannot relaunch by policy %q: on-failure, always or never", o.Policy)
 	}
+	switch o.Check.Mode {
+	case "", "auto", "always", "off":
+	default:
+		return fmt.Errorf("cannot check answers %q: auto, always or off", o.Check.Mode)
+	}
 	if o.Attempts < 1 {
 		return fmt.Errorf("cannot launch %d times: at least 1", o.Attempts)
 	}
@@ -157,7 +166,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("cannot jitter by %v: from 0 to 1", j)
 	}
 	for _, d := range []time.Duration{
-		o.Window, o.Backoff.Initial, o.Backoff.Max, o.HealthyAfter, o.ReadyTimeout, o.Unwell, o.Total,
+		o.Window, o.Backoff.Initial, o.Backoff.Max, o.HealthyAfter, o.ReadyTimeout, o.Unwell, o.Total, o.Check.Limit,
 		o.Stop.Drain, o.Stop.Grace, o.Stop.Release, o.Stop.Settle,
 	} {
 		if d < 0 {

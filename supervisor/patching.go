@@ -17,17 +17,10 @@ import (
 // patch, this launch's or an earlier one's.
 func (h *Hands) applyPatches(ctx context.Context, without []string) Body {
 	defer h.noteKept(func(string) bool { return true })
-	var wanted []patch.Patch
-	var skipped []string
-	for _, p := range h.Patches {
-		if slices.Contains(without, p.Label()) {
-			continue
-		}
-		wanted = append(wanted, p)
-	}
+	wanted, marked := h.wanted(ctx, without)
 	if len(wanted) == 0 {
 		h.watch.patched(nil, nil)
-		return Patched{Skipped: skipped}
+		return Patched{Skipped: marked}
 	}
 	interpreter, err := h.interpreter(ctx)
 	if err != nil {
@@ -37,7 +30,30 @@ func (h *Hands) applyPatches(ctx context.Context, without []string) Body {
 	if err != nil {
 		return PatchRefused{Reason: err.Error()}
 	}
-	return h.apply(ctx, plan, wanted, skipped)
+	return h.apply(ctx, plan, wanted, append(marked, skipped...))
+}
+
+// wanted are the patches of the launch without those that the machine leaves
+// out and those that are known to give wrong answers on this machine.
+func (h *Hands) wanted(ctx context.Context, without []string) (wanted []patch.Patch, marked []string) {
+	for _, p := range h.Patches {
+		if !slices.Contains(without, p.Label()) {
+			wanted = append(wanted, p)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	kit := h.lookAtKit(ctx)
+	for _, m := range h.launch.memory.wrong(ctx) {
+		for _, p := range wanted {
+			if p.Label() == m.Patch && kit.has(m, p) {
+				marked = append(marked, tellWrong(m))
+			}
+		}
+		wanted = slices.DeleteFunc(wanted, func(p patch.Patch) bool { return p.Label() == m.Patch && kit.has(m, p) })
+	}
+	return wanted, marked
 }
 
 // fittingPlan plans the patches; those that cannot be used are left out where
@@ -155,7 +171,11 @@ func (s Setup) interpreter(ctx context.Context) (patch.Interpreter, error) {
 }
 
 // revertPatches restores every file that the launch has changed.
-func (h *Hands) revertPatches(ctx context.Context) Body {
+// The autotune caches of an attempt with wrong answers are put aside with it.
+func (h *Hands) revertPatches(ctx context.Context, attempt int, setAside bool) Body {
+	if setAside {
+		h.setTuningAside(attempt)
+	}
 	reverted, err := h.launch.ledger.Revert(ctx, h.launch.ID)
 	if err != nil {
 		return RevertFailed{Reason: notReverted(reverted, err)}

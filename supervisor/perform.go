@@ -24,6 +24,11 @@ type Hands struct {
 	reader *Reader
 	launch *launch
 
+	reread struct { // output that a supervisor before has read
+		attempt int
+		to      int64
+	}
+
 	orders  chan wire.Message // to the shim, in the order decided
 	records chan envelope     // to disk; the disk may hang
 	samples chan sampleLine   // to disk, less precious
@@ -40,6 +45,8 @@ type Hands struct {
 	peak     *gpu.Watermark // what the attempt has held
 	ours     map[int]bool   // pids that ever belonged to the attempt
 	ends     context.CancelFunc
+	kit      kit
+	endCheck context.CancelFunc // of the output check in flight
 }
 
 // Bounds of what may wait for a slow shim or a slow disk.
@@ -61,7 +68,8 @@ func newHands(ctx context.Context, conn *wire.Conn, s Setup, l *launch) *Hands {
 func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.loop = loop
 	h.reader = NewReader(h.conn, h.Rules, hello, loop.Post)
-	h.reader.OnOutput = h.OnOutput
+	h.reread.attempt, h.reread.to = hello.Attempt, hello.Output
+	h.reader.OnOutput = h.output
 	h.reader.OnMember = h.member
 	h.reader.OnSpawned = func(attempt int, p wire.Proc) { h.watch.attempt(h.attemptContext(), attempt, p) }
 	h.reader.OnTrouble = func(text string) { loop.Post(0, SourceLost{Source: "shim", Reason: text}) }
@@ -118,12 +126,16 @@ func (h *Hands) Perform(e Effect) {
 	case ApplyPatch:
 		h.do(e.Attempt, patchLimit, func(ctx context.Context) Body { return h.applyPatches(ctx, a.Without) })
 	case RevertPatch:
-		h.do(e.Attempt, patchLimit, h.revertPatches)
+		h.do(e.Attempt, patchLimit, func(ctx context.Context) Body { return h.revertPatches(ctx, e.Attempt, a.SetAside) })
 	case Spawn:
 		h.spawn(e.Attempt, a)
+	case CheckOutput:
+		h.do(e.Attempt, a.Limit+answerMargin, func(ctx context.Context) Body { return h.checkOutput(ctx, e.Attempt, a.CheckSize) })
 	case SignalServer:
+		h.stopAsking()
 		h.order(wire.Message{Type: wire.Signal, Attempt: e.Attempt, Sig: a.Sig, Scope: wire.ScopeLeader})
 	case KillTree:
+		h.stopAsking()
 		h.order(wire.Message{Type: wire.Kill, Attempt: e.Attempt, Limit: wire.Duration(a.Limit)})
 	case GatherEvidence:
 		h.do(e.Attempt, a.Limit, func(ctx context.Context) Body { return h.gather(ctx, e.Attempt, a.Reason) })
@@ -163,7 +175,7 @@ func (h *Hands) sendOrders() {
 // report tells a person and the records.
 func (h *Hands) report(attempt int, r Report) {
 	now := time.Now()
-	r = h.launch.memory.addTo(r, now)
+	r = h.launch.memory.addTo(h.withKit(r), now)
 	if r.Text != "" {
 		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + mask.String(r.Text)})
 	}

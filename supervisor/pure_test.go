@@ -12,7 +12,7 @@ import (
 // core are the files of the machine: what they decide must follow from events
 // alone, or a journal could not be replayed.
 var core = []string{
-	"budget.go", "ending.go", "ladder.go", "machine.go", "moving.go", "neighbour.go", "options.go", "policy.go",
+	"budget.go", "checking.go", "ending.go", "ladder.go", "machine.go", "moving.go", "neighbour.go", "options.go", "policy.go",
 	"rungs.go", "snapshot.go", "state.go", "suspect.go", "turns.go", "verdict.go", "watching.go",
 }
 

@@ -59,7 +59,7 @@ func TestMachineTellsOfEachPhase(t *testing.T) {
 	if f := a.fieldsOf("server_ready"); f["before"] != "graph_capture" || f["seconds"] != 280.0 {
 		t.Errorf("ready is told with %v", f)
 	}
-	a.perform(5*time.Second, "serving", "stop", "end")
+	a.perform(5*time.Second, "working", "stop", "end")
 	expect("serving", took("attempt_ended", "phase_seconds"), [2]float64{10, 10})
 }
 

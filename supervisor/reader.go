@@ -25,9 +25,10 @@ type Reader struct {
 	// shim's own news. Both must return at once.
 	OnMember  func(attempt int, p wire.Proc)
 	OnTrouble func(text string)
-	// OnOutput is given every stretch of output before the rules are. What it
-	// does to the supervisor, a line of output could do.
-	OnOutput func([]byte)
+	// OnOutput is given every stretch of output before the rules are, and the
+	// offset of its end. What it does to the supervisor, a line of output could
+	// do.
+	OnOutput func(attempt int, end int64, part []byte)
 	// OnSeen is told of every observation before it is posted; known ones a
 	// supervisor before this one has posted already.
 	OnSeen func(attempt int, o phases.Observation, known bool)
@@ -88,7 +89,7 @@ func (r *Reader) output(o wire.Output) {
 			to := o.Offset + int64(n)
 			r.mark(wire.Message{Type: wire.Reading, Attempt: o.Attempt, From: o.Offset, To: to})
 			if r.OnOutput != nil {
-				r.OnOutput(part)
+				r.OnOutput(o.Attempt, to, part)
 			}
 			r.feed(o.Attempt, part)
 			r.mark(wire.Message{Type: wire.Read, Attempt: o.Attempt, To: to})

@@ -167,14 +167,24 @@ func (m *Machine) taken(rung int) int {
 	return m.spent[rung]
 }
 
-// undo takes back a rung whose flag this version of the server does not know.
-// It counts as taken: the next one has its turn.
+// undo takes back a rung whose flag this version of the server does not know,
+// or with which its answers are wrong. It counts as taken: the next one has its
+// turn.
 func (m *Machine) undo() (Decision, bool) {
 	n := len(m.steps)
-	if m.run.Cause != "bad_argument" || n == 0 || !m.steps[n-1].Fresh || len(m.steps[n-1].Flags) == 0 {
+	if n == 0 || !m.steps[n-1].Fresh || len(m.steps[n-1].Flags) == 0 {
 		return Decision{}, false
 	}
-	return Decision{Undo: true, Reason: "this server does not know what the last fallback set, so it is taken back: " + m.steps[n-1].Text}, true
+	why := ""
+	switch {
+	case m.run.Cause == "bad_argument":
+		why = "this server does not know what the last fallback set"
+	case m.run.Corrupt && len(m.run.Patches) == 0:
+		why = "the last fallback is all that was changed"
+	default:
+		return Decision{}, false
+	}
+	return Decision{Undo: true, Reason: why + ", so it is taken back: " + m.steps[n-1].Text}, true
 }
 
 // spawn asks for the server with every change that rungs have made so far.

@@ -187,6 +187,10 @@ func (a *actor) observeEffect(key string) (got string, ok bool) {
 				}
 				got = strings.Join(all, ",")
 			}
+		case RevertPatch:
+			if key == "set_aside" {
+				got = fmt.Sprint(b.SetAside)
+			}
 		case KillTree, SignalServer:
 			if key == "order" {
 				got, _, _ = acts.encode(b)
@@ -198,13 +202,13 @@ func (a *actor) observeEffect(key string) (got string, ok bool) {
 		}
 	}
 	switch key {
-	case "flags", "env", "without", "order", "beside":
+	case "flags", "env", "without", "order", "beside", "set_aside":
 		return got, true
 	}
 	return got, slices.Contains(fieldsOfReports, key)
 }
 
-var fieldsOfReports = []string{"outcome", "cause", "acted", "quiet", "seconds", "changes"}
+var fieldsOfReports = []string{"outcome", "cause", "acted", "quiet", "seconds", "changes", "output_check", "output_checked", "generations"}
 
 // word is a word of a script; quoted ones are texts.
 type word struct {

@@ -28,6 +28,7 @@ func Serve(conn *wire.Conn, s Setup, o Options) error {
 	s.command = sglangcmd.Parse(s.Argv, s.Env, s.Dir)
 	o.SGLang = o.SGLang || s.command.SGLang()
 	o.Follower = o.Follower || s.command.Server().Nodes > 1
+	o.Check.Cannot = s.cannotCheck()
 
 	l, err := takeUp(conn, hello, s, o)
 	if err != nil {

@@ -18,6 +18,8 @@ type snapshot struct {
 	Asks     int         `json:"asks,omitempty"`
 	LastGood *LastGood   `json:"last_good,omitempty"`
 	Suspects []string    `json:"suspects,omitempty"`
+	Doubted  bool        `json:"doubted,omitempty"`
+	Doubtful []string    `json:"doubtful,omitempty"`
 	Bisect   bisect      `json:"bisect,omitzero"`
 	Steps    []step      `json:"steps,omitempty"`
 	Spent    []int       `json:"spent,omitempty"`
@@ -32,7 +34,7 @@ type snapshot struct {
 func (m *Machine) Snapshot() ([]byte, error) {
 	data, err := json.Marshal(snapshot{
 		m.state, m.wall, m.now, m.deadline, m.attempt, m.stop, m.asks,
-		m.lastGood, m.suspects, m.bisect, m.steps, m.spent, m.beside, m.budget, m.run, m.code,
+		m.lastGood, m.suspects, m.doubted, m.doubtful, m.bisect, m.steps, m.spent, m.beside, m.budget, m.run, m.code,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep the machine's state: %w", err)
@@ -51,7 +53,7 @@ func RestoreMachine(opt Options, data []byte) (*Machine, error) {
 		return nil, fmt.Errorf("cannot restore the machine's state: %w", err)
 	}
 	m.state, m.wall, m.now, m.deadline, m.attempt, m.stop, m.asks = s.State, s.Wall, s.Now, s.Deadline, s.Attempt, s.Stop, s.Asks
-	m.lastGood, m.suspects, m.bisect, m.steps, m.spent, m.beside, m.budget, m.run, m.code =
-		s.LastGood, s.Suspects, s.Bisect, s.Steps, s.Spent, s.Beside, s.Budget, s.Run, s.Code
+	m.lastGood, m.suspects, m.doubted, m.doubtful, m.bisect, m.steps, m.spent, m.beside, m.budget, m.run, m.code =
+		s.LastGood, s.Suspects, s.Doubted, s.Doubtful, s.Bisect, s.Steps, s.Spent, s.Beside, s.Budget, s.Run, s.Code
 	return m, nil
 }

@@ -17,7 +17,8 @@ const (
 	StatePreflight State = "preflight" // checks before anything is touched
 	StatePatching  State = "patching"  // source patches are being applied
 	StateStarting  State = "starting"  // the server was spawned and is not ready
-	StateUp        State = "up"        // it said that it is ready
+	StateChecking  State = "checking"  // it said that it is ready; its answers are looked at
+	StateUp        State = "up"        // it is announced
 	StateEvidence  State = "evidence"  // it failed; what can be known is written down
 	StateStopping  State = "stopping"  // it was asked to end
 	StateKilling   State = "killing"   // everything that belongs to it is being ended
@@ -49,12 +50,15 @@ type run struct {
 	SpawnedAt  time.Time
 	Server     *wire.Proc
 
-	Phase    phases.Phase // of the launch: its slowest rank
-	PhaseAt  time.Time
-	ReadyAt  time.Time
-	SGLang   bool // a line that only SGLang prints was seen
-	Activity string
-	Healthy  bool // served long enough for budgets to start anew
+	Phase       phases.Phase // of the launch: its slowest rank
+	PhaseAt     time.Time
+	ReadyAt     time.Time
+	CheckAsked  time.Time // its answers are looked at since
+	AnnouncedAt time.Time
+	Corrupt     bool // its answers are wrong
+	SGLang      bool // a line that only SGLang prints was seen
+	Activity    string
+	Healthy     bool // served long enough for budgets to start anew
 
 	Moved   time.Time // last proof of progress, by any source
 	MovedBy string
@@ -99,6 +103,9 @@ type run struct {
 
 // ready reports whether the server has said that it is ready.
 func (r *run) ready() bool { return !r.ReadyAt.IsZero() }
+
+// announced reports whether others may rely on the server.
+func (r *run) announced() bool { return !r.AnnouncedAt.IsZero() }
 
 // spawning reports whether a server was asked for and not answered for.
 func (r *run) spawning() bool { return !r.SpawnAsked.IsZero() }

@@ -31,13 +31,14 @@ type station struct {
 	view   View
 	public bool   // the attempt was announced
 	text   string // newest word to a person
+	check  *serve.OutputCheck
 	failed *serve.Failure
 	next   *serve.Next
 	exit   *serve.Exit
 }
 
 func newStation(h *Hands, v View) *station {
-	return &station{h: h, view: v, public: !v.Ready.IsZero(), wake: make(chan struct{}, 1), over: make(chan struct{})}
+	return &station{h: h, view: v, public: !v.Announced.IsZero(), wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
 // open begins to answer. A launch without a control socket goes on: signals
@@ -129,7 +130,7 @@ func (s *station) ask(r serve.Request) error {
 func (s *station) viewed(v View) {
 	s.mu.Lock()
 	if v.Attempt != s.view.Attempt {
-		s.next = nil
+		s.next, s.check = nil, nil
 	}
 	s.view = v
 	s.mu.Unlock()
@@ -145,6 +146,13 @@ func (s *station) told(e envelope) {
 	switch e.Event {
 	case "announced":
 		s.public = true
+	case "progress":
+		if field("activity") == "output_check" {
+			of, _ := e.Fields["generations"].(int)
+			s.check = &serve.OutputCheck{State: serve.CheckRunning, Of: of}
+		}
+	case "checked":
+		s.check = s.checkedWith(field("output_check"), field("reason"))
 	case "attempt_ended":
 		s.public = false
 		if outcome := field("outcome"); outcome != string(OutcomeStopped) {
@@ -171,6 +179,26 @@ func (s *station) told(e envelope) {
 	}
 }
 
+// answered takes how many answers a check has got.
+func (s *station) answered(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.check != nil && s.check.State == serve.CheckRunning {
+		running := *s.check
+		running.Done = n
+		s.check = &running
+	}
+}
+
+// checkedWith is what is known of a check that is over. The caller holds mu.
+func (s *station) checkedWith(result, reason string) *serve.OutputCheck {
+	over := serve.OutputCheck{State: result, Reason: reason}
+	if s.check != nil {
+		over.Done, over.Of = s.check.Done, s.check.Of
+	}
+	return &over
+}
+
 // reason is why the launch has ended.
 func (s *station) reason() string {
 	s.mu.Lock()
@@ -188,7 +216,7 @@ func (s *station) status() serve.Status {
 	st := serve.Status{
 		V: serve.Version, Time: time.Now(), Launch: s.h.Name, Attempt: v.Attempt, Event: serve.EventStatus,
 		Text: s.text, State: string(v.State), Since: v.Spawned, Degraded: v.Degraded, Failed: s.failed, Next: s.next, Exit: s.exit,
-		Announced: s.public,
+		Announced: s.public, OutputCheck: s.check,
 	}
 	s.mu.Unlock()
 	l := s.h.launch
@@ -212,7 +240,7 @@ func (s *station) running(st *serve.Status, v View) {
 		st.Processes.Members = 0
 	}
 	st.Phase, st.PhaseSince = v.Phase.String(), v.Phased
-	st.Ready, st.ReadySince = v.State == StateUp, v.Ready
+	st.Ready, st.ReadySince = v.State == StateChecking || v.State == StateUp, v.Ready
 	st.Moved = &serve.Moved{Time: v.Moved, By: v.MovedBy}
 	report, ok := s.h.reader.Report()
 	if !ok {

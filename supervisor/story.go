@@ -36,8 +36,11 @@ func (m *memory) told(e envelope) {
 	case "server_ready":
 		m.record(history.Attempt{N: e.Attempt, Ready: e.Time})
 		m.enter(e, field("before"), phases.Ready.String(), "phase_seconds")
+	case "checked":
+		m.checked(e)
 	case "patch":
-		m.patch(e.Attempt, history.Patch{Name: field("patch"), State: field("state"), Effect: field("effect")})
+		m.patch(e.Attempt, history.Patch{Name: field("patch"), State: field("state"), Effect: field("effect"), Output: field("output_checked")})
+		m.remember(e, field)
 	case "attempt_ended":
 		m.end(e, field)
 	case "gave_up", "launch_ended":

@@ -54,7 +54,7 @@ func TestTransitionTable(t *testing.T) {
 }
 
 var allStates = []State{
-	StateIdle, StatePreflight, StatePatching, StateStarting, StateUp, StateEvidence,
+	StateIdle, StatePreflight, StatePatching, StateStarting, StateChecking, StateUp, StateEvidence,
 	StateStopping, StateKilling, StateReleasing, StateReverting, StateBackoff, StateEnded,
 }
 
@@ -97,6 +97,10 @@ var sampleEvents = []struct {
 	{"proven, ineffective", Proven{Patch: "p", Effect: "ineffective", Enforce: true}},
 	{"answered, good", Answered{Endpoint: "/health", Status: 200, Ready: true}},
 	{"answered, bad", Answered{Endpoint: "/health", Status: 503, Bad: "503"}},
+	{"checked", Checked{Answers: 75}},
+	{"checked, corrupt", Checked{Answers: 75, Corrupt: "3 of 75 answers are wrong"}},
+	{"checked, silent", Checked{Undone: "it took longer than 10m", Silent: true}},
+	{"working", Working{}},
 	{"activity", Activity{}},
 	{"rank_gone", RankGone{Rank: "TP3"}},
 	{"hardware, lost", Hardware{GPU: 3, Lost: true, Text: "GPU 3 fell off the bus"}},

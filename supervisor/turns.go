@@ -33,7 +33,7 @@ func (m *Machine) stopAsked(b StopAsked) {
 	case StatePreflight: // nothing was touched yet
 		m.run.Outcome, m.run.Why = OutcomeStopped, m.stop.By
 		m.decide()
-	case StateStarting, StateUp:
+	case StateStarting, StateChecking, StateUp:
 		if !m.run.spawning() { // else it is ended as soon as it exists
 			m.endAttempt(m.stop.By)
 		}
@@ -103,7 +103,7 @@ func (m *Machine) tick() {
 		m.preflighted(Preflighted{}) // a check that hangs refuses nothing
 	case StatePatching:
 		m.patchRefused(PatchRefused{Reason: "applying the patches took longer than " + patchLimit.String()})
-	case StateStarting, StateUp:
+	case StateStarting, StateChecking, StateUp:
 		m.boundsPassed()
 	case StateEvidence:
 		m.terminate()
@@ -148,6 +148,8 @@ func (m *Machine) resumed(b Resumed) {
 		m.do(ApplyPatch{Without: m.without()})
 	case StateStarting:
 		m.resumeSpawn(known, b)
+	case StateChecking:
+		m.do(CheckOutput{m.opt.Check.CheckSize})
 	case StateEvidence:
 		m.do(GatherEvidence{Reason: m.run.Why, Limit: evidenceLimit})
 	case StateStopping:
@@ -159,7 +161,7 @@ func (m *Machine) resumed(b Resumed) {
 	case StateReleasing:
 		m.do(AwaitRelease{Limit: m.opt.Stop.Release})
 	case StateReverting:
-		m.do(RevertPatch{})
+		m.do(m.revertPatch())
 	}
 	if known && b.Exited != nil {
 		m.exited(*b.Exited)

@@ -82,6 +82,10 @@ func (a *actor) fact(verb string, g args) error {
 		a.send(Proven{Patch: g.at(0), Effect: g.at(1), Enforce: true})
 	case "http":
 		a.send(Answered{Endpoint: "/health", Status: int(g.number("status", 503)), Ready: g.named["bad"] == "", Bad: g.named["bad"]})
+	case "checked":
+		a.send(g.checked())
+	case "working":
+		a.send(Working{})
 	case "reading":
 		a.send(g.reading())
 	case "rank_gone":
@@ -180,6 +184,20 @@ func (g args) status() wire.Status {
 	return s
 }
 
+// checked reads [corrupt|undone|silent] ["why"] answers=.
+func (g args) checked() Checked {
+	c := Checked{Answers: int(g.number("answers", 75)), Tokens: 9000, Asked: 1024}
+	switch g.at(0) {
+	case "corrupt":
+		c.Corrupt = g.text
+	case "undone":
+		c.Undone = g.text
+	case "silent":
+		c.Answers, c.Silent, c.Undone = 0, true, g.text
+	}
+	return c
+}
+
 func (g args) reading() Activity {
 	r := Activity{
 		CPU: g.number("cpu", 0), ReadBytes: uint64(g.number("bytes", 0)), Faults: uint64(g.number("faults", 0)),
@@ -233,6 +251,10 @@ func (a *actor) configure(g args) error {
 		switch key {
 		case "act":
 			o.Act = value
+		case "check":
+			o.Check.Mode = value
+		case "cannot":
+			o.Check.Cannot = value
 		case "policy":
 			o.Policy = value
 		case "sglang":

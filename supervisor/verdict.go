@@ -48,7 +48,9 @@ func (m *Machine) bounds() []bound {
 	if r.Gone != nil {
 		add(bound{name: "gone", at: m.goneBound(), outcome: OutcomeCrashed, cause: m.causeOfRank(), evidence: ofProcesses})
 	}
-	if r.ready() {
+	if m.state == StateChecking {
+		add(bound{name: "check", at: r.CheckAsked.Add(m.opt.Check.Limit + answerMargin)})
+	} else if r.ready() {
 		m.boundsOfService(add)
 	} else if m.opt.SGLang || r.SGLang {
 		m.boundsOfStart(add) // what another command does in silence is its own affair
@@ -78,7 +80,7 @@ func (m *Machine) boundsOfService(add func(bound)) {
 		return
 	}
 	if !r.Healthy {
-		add(bound{name: "healthy", at: r.ReadyAt.Add(m.opt.HealthyAfter)})
+		add(bound{name: "healthy", at: r.AnnouncedAt.Add(m.opt.HealthyAfter)})
 	}
 }
 
@@ -109,8 +111,12 @@ func (m *Machine) boundsPassed() {
 		if m.now.Before(b.at) {
 			continue
 		}
-		if b.name == "healthy" {
+		switch b.name {
+		case "healthy":
 			m.healthy()
+			continue
+		case "check":
+			m.checkOverdue()
 			continue
 		}
 		b.why = m.explain(b)
@@ -132,7 +138,7 @@ func (m *Machine) healthy() {
 // done where it does not: while starting sglaunch acts on any evidence, after
 // ready on that of processes alone unless act is "all".
 func (m *Machine) judge(b bound) {
-	allowed := m.opt.Act == "all" || m.opt.Act == "start" && (b.evidence == ofProcesses || !m.run.ready())
+	allowed := m.opt.Act == "all" || m.opt.Act == "start" && (b.evidence == ofProcesses || !m.run.announced())
 	if allowed || b.name == "spawn" { // there is no server that could be spared
 		m.fail(b)
 		return

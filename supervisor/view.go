@@ -14,18 +14,19 @@ func (m *Machine) ActivePatches() []ActivePatch { return m.run.Patches }
 // It shares nothing with the machine. Times are those of the wall clock; zero
 // is not yet.
 type View struct {
-	State    State
-	Attempt  int
-	Server   *wire.Proc
-	Phase    phases.Phase
-	Spawned  time.Time
-	Phased   time.Time // the phase began
-	Moved    time.Time // newest proof of progress
-	MovedBy  string
-	Ready    time.Time
-	Deadline time.Time // when the machine acts if nothing happens
-	Degraded []string
-	Stop     *StopAsked
+	State     State
+	Attempt   int
+	Server    *wire.Proc
+	Phase     phases.Phase
+	Spawned   time.Time
+	Phased    time.Time // the phase began
+	Moved     time.Time // newest proof of progress
+	MovedBy   string
+	Ready     time.Time
+	Announced time.Time
+	Deadline  time.Time // when the machine acts if nothing happens
+	Degraded  []string
+	Stop      *StopAsked
 }
 
 // View returns what the machine says of itself now.
@@ -47,7 +48,7 @@ func (m *Machine) View() View {
 	}
 	v.Phase, v.MovedBy = m.run.Phase, m.run.MovedBy
 	v.Spawned, v.Phased = m.onWall(m.run.SpawnedAt), m.onWall(m.run.PhaseAt)
-	v.Moved, v.Ready = m.onWall(m.run.Moved), m.onWall(m.run.ReadyAt)
+	v.Moved, v.Ready, v.Announced = m.onWall(m.run.Moved), m.onWall(m.run.ReadyAt), m.onWall(m.run.AnnouncedAt)
 	return v
 }
 

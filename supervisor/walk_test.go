@@ -163,7 +163,7 @@ func waits(m *Machine) bool {
 // isNews: what never ends a healthy server, with act = start.
 func isNews(b Body) bool {
 	switch b := b.(type) {
-	case Seen, Answered, Activity, SourceLost, Drained, Evidence, Released, NotReleased, TreeGone, Begin:
+	case Seen, Answered, Checked, Working, Activity, SourceLost, Drained, Evidence, Released, NotReleased, TreeGone, Begin:
 		return true
 	case Hardware:
 		return !b.Lost && !b.Person
@@ -188,6 +188,8 @@ type situation struct {
 	Ending, Asked, Signalled, Exited, Unasked   bool
 	TreeGone, Drained, Held, Patchless, Spoilt  bool
 	Person, Proven, Failed, Over, Certain       bool
+	Announced, Corrupt, Doubted                 bool
+	Doubtful                                    int
 }
 
 func situationOf(m *Machine, g guard) situation {
@@ -201,6 +203,7 @@ func situationOf(m *Machine, g guard) situation {
 		Fatal: r.Fatal != nil, Gone: r.Gone != nil, Unwell: !r.Unwell.IsZero(), Drain: !r.Drain.IsZero(), Healthy: r.Healthy, SGLang: r.SGLang,
 		Ending: r.Ending, Asked: r.Asked, Signalled: r.Signalled, Exited: r.Exited != nil, Unasked: r.Unasked,
 		TreeGone: r.TreeGone, Drained: r.Drained, Held: r.Held != "", Patchless: r.Patchless != "", Spoilt: r.Spoilt,
+		Announced: r.announced(), Corrupt: r.Corrupt, Doubted: m.doubted, Doubtful: len(m.doubtful),
 		Person: r.Person, Proven: r.Proven, Failed: r.Diagnosis.Failed, Certain: r.Diagnosis.Confidence == "high",
 	}
 }
@@ -208,6 +211,7 @@ func situationOf(m *Machine, g guard) situation {
 // clone copies a machine; what points to facts is shared, facts do not change.
 func clone(m *Machine) *Machine {
 	c := *m
+	c.doubtful = slices.Clone(m.doubtful)
 	c.suspects, c.spent, c.steps = slices.Clone(m.suspects), slices.Clone(m.spent), slices.Clone(m.steps)
 	c.budget.Spawns = slices.Clone(m.budget.Spawns)
 	c.run.Warned, c.run.Told = maps.Clone(m.run.Warned), maps.Clone(m.run.Told)
@@ -233,6 +237,7 @@ var walkEvents = func() []Body {
 		see(phases.KindFault, phases.Starting), see(phases.KindNote, phases.Starting), see(phases.KindDrain, phases.Starting),
 		Proven{Patch: "p", Effect: "ineffective", Enforce: true},
 		Answered{Endpoint: "/health", Status: 200, Ready: true}, Answered{Endpoint: "/health", Bad: "503"},
+		Checked{Answers: 75}, Checked{Answers: 75, Corrupt: "one token repeated"}, Checked{Silent: true}, Working{},
 		RankGone{Rank: "TP3"}, Hardware{Lost: true, Text: "lost"}, Hardware{Text: "Xid 13"}, SourceLost{Source: "NVML"},
 		Exited{Status: wire.Status{Signal: 9}}, Drained{Diagnosis: Diagnosis{SGLang: true, Drain: true}}, Drained{Diagnosis: found},
 		TreeGone{}, TreeLeft{}, Evidence{}, Evidence{Diagnosis: found}, Evidence{Diagnosis: full, Neighbours: others}, Released{}, NotReleased{Holder: "ghost"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sglaunch/internal/gpu"
+	"sglaunch/internal/probe"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/patch"
@@ -28,6 +29,10 @@ type watcher struct {
 	proofs  map[string]*proof // by patch
 	env     []string          // what an overlay adds to the server's environment
 	sample  gpu.Sample
+	prober  *probe.Prober // of the attempt
+	asking  int           // requests of ours that the server works on
+	asked   time.Time     // the newest of them ended
+	worked  time.Time     // a batch was last seen in the output that is not for us
 }
 
 func newWatcher(h *Hands) *watcher {
@@ -39,6 +44,7 @@ func (w *watcher) start(attempt int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now, w.lines, w.ready = attempt, false, false
+	w.prober, w.worked = nil, time.Time{}
 	w.members, w.ranks = map[int]wire.Proc{}, map[int]string{}
 	for _, p := range w.proofs {
 		p.reset()

@@ -54,13 +54,26 @@ func (m *Machine) moved(by string) {
 // back: a second pass (a draft model) repeats phases that are over.
 func (m *Machine) reach(o phases.Observation) {
 	m.run.SGLang = m.run.SGLang || o.Phase > phases.Starting || o.Kind == phases.KindReady
-	if o.Phase <= m.run.Phase || o.Phase >= phases.Ready && !m.run.ready() {
-		return // ready is told by serverReady alone
+	if o.Phase <= m.run.Phase || o.Phase >= phases.Ready {
+		return // ready is told by serverReady alone, serving by working
 	}
-	before, took, quiet := m.leavePhase(o.Phase)
+	m.goOn(o.Phase, o.Rank)
+}
+
+// working: somebody else than we has it work. Our own requests look the same
+// in the output.
+func (m *Machine) working() {
+	if m.state == StateUp && m.run.Phase < phases.Serving {
+		m.goOn(phases.Serving, "")
+	}
+}
+
+// goOn tells the next phase.
+func (m *Machine) goOn(next phases.Phase, rank string) {
+	before, took, quiet := m.leavePhase(next)
 	delete(m.run.Warned, "timeout")
-	m.say("phase", fmt.Sprintf("%s (%s took %s)", o.Phase, before, round(took)),
-		"phase", o.Phase.String(), "before", before.String(), "seconds", took.Seconds(), "quiet", quiet.Seconds(), "rank", o.Rank)
+	m.say("phase", fmt.Sprintf("%s (%s took %s)", next, before, round(took)),
+		"phase", next.String(), "before", before.String(), "seconds", took.Seconds(), "quiet", quiet.Seconds(), "rank", rank)
 }
 
 // leavePhase goes on to the next phase and tells of the one before how long it
@@ -163,7 +176,6 @@ func (m *Machine) serverReady(how, rule string) {
 	before, last, quiet := m.leavePhase(phases.Ready)
 	m.run.ReadyAt = m.now
 	m.run.Fatal = nil
-	m.enter(StateUp, 0)
 	text := fmt.Sprintf("ready after %s: %s", round(took), how)
 	degraded := m.Degraded()
 	if len(degraded) > 0 {
@@ -172,12 +184,7 @@ func (m *Machine) serverReady(how, rule string) {
 	}
 	m.say("server_ready", text, "seconds", took.Seconds(), "rule", rule, "degraded", len(degraded) > 0,
 		"before", before.String(), "phase_seconds", last.Seconds(), "quiet", quiet.Seconds())
-	unchecked := ""
-	if len(m.run.Patches) > 0 {
-		unchecked = "the answers of the patched server are not checked: not in this version"
-	}
-	m.say("checked", unchecked, "output_check", "off")
-	m.say("announced", "")
+	m.check()
 }
 
 // proven takes the verdict on a patch's effect and applies its policy.

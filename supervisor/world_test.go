@@ -192,6 +192,9 @@ func (w *world) perform(e Effect) {
 		answer, takes = Released{}, oracleRelease
 	case RevertPatch:
 		answer = Reverted{}
+	case CheckOutput:
+		w.plan(due{at: w.now + time.Minute, life: w.life, attempt: e.Attempt, body: soundAnswers(a.CheckSize)})
+		return
 	default:
 		return
 	}

@@ -189,6 +189,7 @@ func optionsOf(c config.Config) (supervisor.Options, error) {
 	o.Stop = supervisor.Stop{
 		Signal: signalNumber(c.Stop.Signal), Drain: c.Stop.Drain, Grace: c.Stop.Grace, Release: c.Stop.Release, Settle: c.Stop.Settle,
 	}
+	o.Check = supervisor.OutputCheck{Mode: c.Ready.OutputCheck, CheckSize: supervisor.CheckSize(c.Ready.Check)}
 	o.Argv = mask.Argv(c.Server.Command) // the journal keeps it; no rung scales a secret
 	var err error
 	o.Rungs, err = rungsOf(c)

@@ -164,7 +164,7 @@ func Default() Config {
 		Server: Server{Name: "sglang", Stdio: "pty", Stdin: "auto"},
 		Ready: Ready{
 			Timeout:     4 * time.Hour,
-			OutputCheck: "off",
+			OutputCheck: "auto",
 			Check: Check{
 				Generations: 75, Tokens: 1024,
 				BatchSizes: []int{1, 8, 32}, Limit: 10 * time.Minute,

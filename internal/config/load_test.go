@@ -199,10 +199,9 @@ func TestReports(t *testing.T) {
 @:2: cannot use relaunch.backoff.jitter = inf: it takes a finite number`},
 		{"a date", "[server]\nname = 2026-02-19\n", nil, `
 @:2: cannot use server.name = 2026-02-19T00:00:00Z: it takes text in quotes`},
-		{"not in this version", "[ready]\noutput_check = \"always\"\n[log]\npassthrough = \"raw\"\n[listen]\nhttp = \"127.0.0.1:1\"\n", nil, `
-@:2: cannot use ready.output_check: not in this version
-@:4: cannot use log.passthrough: not in this version
-@:6: cannot use listen.http: not in this version`},
+		{"not in this version", "[log]\npassthrough = \"raw\"\n[listen]\nhttp = \"127.0.0.1:1\"\n", nil, `
+@:2: cannot use log.passthrough: not in this version
+@:4: cannot use listen.http: not in this version`},
 		{"syntax", "[server]\nname = \"x\nnext = 1\n", nil, `
 @:2: cannot read this line: strings cannot contain newlines`},
 		{"twice", "[server]\nname = \"x\"\nname = \"y\"\n", nil, `

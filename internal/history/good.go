@@ -14,6 +14,10 @@ const healthy = 10 * time.Minute
 // used up nothing.
 const refused = "refused"
 
+// wrongAnswers is the cause of an attempt whose answers were wrong: it got
+// ready and served nobody.
+const wrongAnswers = "output_corrupt"
+
 // Good is a start that worked.
 type Good struct {
 	Launch  string
@@ -25,7 +29,8 @@ type Good struct {
 }
 
 // LastGood finds the newest start of a launch's name that served: it became
-// ready, and still runs, was stopped as asked or served for ten minutes. ok is
+// ready, and still runs, was stopped as asked or served for ten minutes; one
+// whose answers were wrong did not. ok is
 // false where there is none. What differs from it is suspect; Key.SameServer
 // tells whether that can only be a patch.
 func (db *DB) LastGood(ctx context.Context, name string) (good Good, ok bool, err error) {
@@ -38,7 +43,7 @@ func (db *DB) LastGood(ctx context.Context, name string) (good Good, ok bool, er
 			return g, err
 		}, "SELECT "+attemptColumns+`, launch FROM attempts
 			WHERE launch IN (SELECT id FROM launches WHERE name = ?) AND ready > 0
-			AND (outcome IN ('', 'ready', 'stopped') OR ended - ready >= ?)
+			AND (outcome IN ('', 'ready', 'stopped') OR ended - ready >= ?) AND cause <> '`+wrongAnswers+`'
 			ORDER BY launch DESC, n DESC LIMIT 1`, name, healthy.Milliseconds())
 		if err != nil || len(found) == 0 {
 			return nil, err
@@ -108,5 +113,5 @@ func earlier(newestFirst []Launch, asked Key, since time.Time) (e Earlier) {
 }
 
 func (a Attempt) wasHealthy() bool {
-	return !a.Ready.IsZero() && !a.Ended.IsZero() && a.Ended.Sub(a.Ready) >= healthy
+	return a.Cause != wrongAnswers && !a.Ready.IsZero() && !a.Ended.IsZero() && a.Ended.Sub(a.Ready) >= healthy
 }

@@ -82,7 +82,7 @@ func fullAttempt(n int) Attempt {
 		N: n, Key: key, Began: at, Ready: at.Add(12 * time.Minute), Ended: at.Add(14 * time.Minute),
 		Outcome: "crashed", Cause: "oom_runtime", Fingerprint: "oom_runtime|serving", Phase: "serving", Rank: "TP3",
 		Text:    "torch.OutOfMemoryError: CUDA out of memory",
-		Patches: []Patch{{"autotune", "pristine", "effective"}},
+		Patches: []Patch{{"autotune", "pristine", "effective", "passed"}},
 		Changes: []Change{{"graph-capture-oom", "--cuda-graph-max-bs 64"}},
 	}
 }

@@ -123,8 +123,8 @@ func loadDetails(ctx context.Context, c *sql.Conn, launch string, a *Attempt) (e
 
 func loadPatches(ctx context.Context, c *sql.Conn, launch string, n int) ([]Patch, error) {
 	return collect(ctx, c, func(rows *sql.Rows) (p Patch, err error) {
-		return p, rows.Scan(&p.Name, &p.State, &p.Effect)
-	}, "SELECT name, state, effect FROM patches WHERE launch = ? AND attempt = ? ORDER BY name", launch, n)
+		return p, rows.Scan(&p.Name, &p.State, &p.Effect, &p.Output)
+	}, "SELECT name, state, effect, output FROM patches WHERE launch = ? AND attempt = ? ORDER BY name", launch, n)
 }
 
 // loadSpans reads the phases of an attempt: the launch's own first, each

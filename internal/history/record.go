@@ -47,8 +47,9 @@ type Attempt struct {
 // Patch is what is known of a patch in an attempt.
 type Patch struct {
 	Name   string `json:"name"`
-	State  string `json:"state,omitempty"`  // before: pristine, applied, drifted, ...
-	Effect string `json:"effect,omitempty"` // effective, partial, ineffective, ...
+	State  string `json:"state,omitempty"`          // before: pristine, applied, drifted, ...
+	Effect string `json:"effect,omitempty"`         // effective, partial, ineffective, ...
+	Output string `json:"output_checked,omitempty"` // passed, partial, corrupt, innocent
 }
 
 // Change is a rung: one thing in which an attempt ran otherwise than asked.
@@ -136,10 +137,11 @@ func (db *DB) RecordAttempt(ctx context.Context, launch string, a Attempt) error
 
 func recordPatches(ctx context.Context, c *sql.Conn, launch string, n int, patches []Patch) error {
 	for _, p := range patches {
-		_, err := c.ExecContext(ctx, `INSERT INTO patches (launch, attempt, name, state, effect) VALUES (?, ?, ?, ?, ?)
+		_, err := c.ExecContext(ctx, `INSERT INTO patches (launch, attempt, name, state, effect, output) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET
-			state = coalesce(nullif(excluded.state, ''), state), effect = coalesce(nullif(excluded.effect, ''), effect)`,
-			launch, n, p.Name, p.State, p.Effect)
+			state = coalesce(nullif(excluded.state, ''), state), effect = coalesce(nullif(excluded.effect, ''), effect),
+			output = coalesce(nullif(excluded.output, ''), output)`,
+			launch, n, p.Name, p.State, p.Effect, p.Output)
 		if err != nil {
 			return err
 		}

@@ -101,6 +101,19 @@ CREATE TABLE changes (                    -- in what an attempt ran otherwise th
 	PRIMARY KEY (launch, attempt, place),
 	FOREIGN KEY (launch, attempt) REFERENCES attempts (launch, n) ON DELETE CASCADE
 ) WITHOUT ROWID, STRICT;
+`, `
+ALTER TABLE patches ADD COLUMN output TEXT NOT NULL DEFAULT ''; -- what the output check says: passed, partial, corrupt, innocent
+
+CREATE TABLE wrong (                      -- patches whose server gave wrong answers; outlives the launch
+	patch      TEXT NOT NULL,
+	content    TEXT NOT NULL,             -- digest of what it changes
+	gpu        TEXT NOT NULL,             -- names, '' = not known
+	flashinfer TEXT NOT NULL,             -- version, '' = not known
+	launch     TEXT NOT NULL,
+	at         INTEGER NOT NULL,
+	reason     TEXT NOT NULL,
+	PRIMARY KEY (patch, content, gpu, flashinfer)
+) WITHOUT ROWID, STRICT;
 `}
 
 // migrate brings the schema up to date, in one transaction: a kill in between

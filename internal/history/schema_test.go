@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func TestTheFirstSchemaIsStillRead(t *testing.T) {
 	}
 	want := fullLaunch("20261130T060000.000Z-glm-0001")
 	a := fullAttempt(1)
+	a.Patches[0].Output = "" // nobody checked answers then
 	a.Phases, a.Numbers = []Span{fullSpan()}, []Number{{"TP0", "avail_mem_gb", 8.4}}
 	want.Attempts = []Attempt{a}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -63,7 +65,7 @@ func TestAStepThatFailsChangesNothing(t *testing.T) {
 	fill(t, path)
 	bad := append(slices.Clone(steps), "ALTER TABLE launches ADD COLUMN mood TEXT", "DROP TABLE nothing")
 	_, err := open(t.Context(), path, bad)
-	if err == nil || !strings.Contains(err.Error(), "schema step 3") {
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("schema step %d", len(bad))) {
 		t.Fatalf("got %v", err)
 	}
 	db := openTest(t, path) // by the sglaunch of before

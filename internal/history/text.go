@@ -147,7 +147,11 @@ func (a Attempt) write(b *strings.Builder) {
 		line("caches", fmt.Sprintf("checkpoint %s, kernels %s", cmp.Or(a.Key.Caches.Pages, "unknown"), cmp.Or(a.Key.Caches.JIT, "unknown")))
 	}
 	for _, p := range a.Patches {
-		line("patch", strings.Join(slices.DeleteFunc([]string{p.Name, p.State, p.Effect}, isEmpty), ", "))
+		checked := p.Output
+		if checked != "" {
+			checked = "answers " + checked
+		}
+		line("patch", strings.Join(slices.DeleteFunc([]string{p.Name, p.State, p.Effect, checked}, isEmpty), ", "))
 	}
 	for _, c := range a.Changes {
 		line("changed", strings.Join(slices.DeleteFunc([]string{c.Rung, c.Text}, isEmpty), ": "))

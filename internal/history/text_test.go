@@ -36,7 +36,7 @@ func night() Launch {
 	first := Attempt{
 		N: 1, Key: key, Began: day, Ended: day.Add(12 * time.Minute), Outcome: "crashed", Cause: "oom_graph_capture",
 		Phase: "graph_capture", Rank: "TP3", Text: "torch.OutOfMemoryError:\x1b[2J CUDA out of memory",
-		Patches: []Patch{{"autotune", "pristine", "effective"}},
+		Patches: []Patch{{"autotune", "pristine", "effective", ""}},
 		Phases: []Span{
 			{Phase: phases.LoadingWeights, Took: 382 * time.Second, Complete: true, Quiet: 9 * time.Second, Done: 83, Total: 83, Unit: "shards"},
 			{Phase: phases.GraphCapture, Took: 41 * time.Second, Done: 12, Total: 52, Unit: "graphs"},

@@ -23,6 +23,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ path, body, want string }{
 		"native stream": {"/generate", `{"text": "a", "stream": true, "sampling_params": {"max_new_tokens": 3}}`, "data: [DONE]"},
+		"batch":         {"/generate", `{"text": ["a", "b"], "sampling_params": {"max_new_tokens": 3}}`, `}}, {"text": `},
 		"chat":          {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a b"}], "max_tokens": 4}`, `"completion_tokens": 4`},
 		"chat stream":   {"/v1/chat/completions", `{"messages": [], "max_tokens": 2, "stream": true}`, `"object": "chat.completion.chunk"`},
 		"completion":    {"/v1/completions", `{"prompt": "a", "max_tokens": 2}`, `"model": "glm"`},

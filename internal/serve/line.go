@@ -18,6 +18,8 @@ func (s Status) Line() string {
 		return Plain(strings.Join(parts, ", "))
 	case s.Stop != nil:
 		add("%s (%s)", s.State, s.Stop.By)
+	case s.State == "checking":
+		add("ready, not announced: %s", s.OutputCheck)
 	case s.State == "starting" || s.State == "up":
 		add("%s", s.doing())
 	default:
@@ -47,6 +49,19 @@ func (s Status) doing() string {
 		text += " (" + a + ")"
 	}
 	return text
+}
+
+// String is "answers checked: 41 of 75".
+func (c *OutputCheck) String() string {
+	switch {
+	case c == nil:
+		return "its answers are checked"
+	case c.State == CheckRunning:
+		return fmt.Sprintf("its answers are checked, %d of %d", c.Done, c.Of)
+	case c.Reason != "":
+		return c.State + ": " + c.Reason
+	}
+	return c.State
 }
 
 // String is "12 of 52 graphs, 23 %".

@@ -42,7 +42,7 @@ func full() Status {
 		State: "starting", Since: at, Text: "weights", Phase: "graph_capture", PhaseSince: at,
 		Ranks: map[string]string{"TP0": "graph_capture"}, Lagging: []string{"TP3"}, Activities: []string{"jit_compile"},
 		Progress: &Progress{12, 52, "graphs"}, Moved: &Moved{at, "graph-batch"}, Left: &Left{360, 300, 420, true},
-		Ready: true, ReadySince: at, Announced: true, Degraded: []string{"without patch p"},
+		Ready: true, ReadySince: at, Announced: true, OutputCheck: &OutputCheck{"partial", 41, 75, "it took longer than 10m0s"}, Degraded: []string{"without patch p"},
 		Next: &Next{at, "a relaunch may help"}, Failed: &Failure{1, "hung", "load_hang", "loading_weights", "quiet"},
 		Stop: &Stop{"SIGTERM"}, Exit: &Exit{at, 10, "gave up"},
 		GPUs:      []GPU{{Index: 1, UUID: "GPU-1", Name: "H200", Used: &n, Total: &n, Util: &n, MemUtil: &n, Watts: &w, Lost: true}},

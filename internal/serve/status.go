@@ -62,7 +62,9 @@ type Status struct {
 	Ready      bool      `json:"ready"` // the server said so, and its end has not begun
 	ReadySince time.Time `json:"ready_since,omitzero"`
 	Announced  bool      `json:"announced"` // systemd and hooks were told
-	Degraded   []string  `json:"degraded,omitempty"`
+	// OutputCheck is the look at the answers between ready and announced.
+	OutputCheck *OutputCheck `json:"output_check,omitempty"`
+	Degraded    []string     `json:"degraded,omitempty"`
 
 	Next   *Next    `json:"next,omitempty"`   // the attempt that follows
 	Failed *Failure `json:"failed,omitempty"` // how the newest failed attempt went
@@ -72,6 +74,17 @@ type Status struct {
 	GPUs      []GPU     `json:"gpus,omitempty"`
 	Processes Processes `json:"processes"`
 }
+
+// OutputCheck is how far the look at the answers is, or what it has found.
+type OutputCheck struct {
+	State  string `json:"state"`            // running, or the result: passed, partial, not_done, corrupt, off
+	Done   int    `json:"done,omitempty"`   // answers so far
+	Of     int    `json:"of,omitempty"`     // that are asked for
+	Reason string `json:"reason,omitempty"` // why not all were given, or why they are wrong
+}
+
+// CheckRunning is the state of a check that goes on.
+const CheckRunning = "running"
 
 // Progress is a counter of the phase.
 type Progress struct {

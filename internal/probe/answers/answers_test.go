@@ -65,14 +65,14 @@ func sound(t *rapid.T) Answer {
 func TestRunOfOneToken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := sound(t)
-		if f := a.fault(); f != "" {
+		if f := a.Fault(); f != "" {
 			t.Fatalf("a sound answer: %s", f)
 		}
 		length := rapid.IntRange(2, 80).Draw(t, "run")
 		at := rapid.IntRange(0, len(a.Tokens)).Draw(t, "at")
 		run := slices.Repeat([]int{1 << 20}, length)
 		a.Tokens = slices.Insert(a.Tokens, at, run...)
-		if got := a.fault() != ""; got != (length >= longestRun) {
+		if got := a.Fault() != ""; got != (length >= longestRun) {
 			t.Errorf("a run of %d at %d of %d: faulty is %v", length, at, len(a.Tokens), got)
 		}
 	})
@@ -84,7 +84,7 @@ func TestOneProbabilityThatIsNone(t *testing.T) {
 		bad := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1)}).Draw(t, "bad")
 		at := rapid.IntRange(0, len(a.Logprobs)).Draw(t, "at")
 		a.Logprobs = slices.Insert(a.Logprobs, at, bad)
-		if a.fault() == "" {
+		if a.Fault() == "" {
 			t.Errorf("%v among %d goes unseen", bad, len(a.Logprobs))
 		}
 	})
@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 		"few tokens without text":    {Answer{Tokens: []int{1, 2, 3}, Count: 3}, false},
 		"two tokens in turn":         {Answer{Text: "x", Tokens: slices.Repeat([]int{1, 2}, 50)}, false},
 	} {
-		if got := c.answer.fault(); (got != "") != c.faulty {
+		if got := c.answer.Fault(); (got != "") != c.faulty {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

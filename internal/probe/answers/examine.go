@@ -25,8 +25,8 @@ const (
 	wordlessAnswers = 32  // tokens that a text must have something to show for
 )
 
-// fault says what is wrong with an answer by itself; "" = nothing that shows.
-func (a Answer) fault() string {
+// Fault says what is wrong with an answer by itself; "" = nothing that shows.
+func (a Answer) Fault() string {
 	if i := notFinite(a.Logprobs); i >= 0 {
 		return fmt.Sprintf("the probability of token %d is no number", i+1)
 	}

@@ -47,7 +47,7 @@ func Judge(all []Answer, asked int, base *Figures) Verdict {
 			v.Variety += share
 			varied++
 		}
-		if fault := a.fault(); fault != "" {
+		if fault := a.Fault(); fault != "" {
 			v.Faulty++
 			if first == "" {
 				first = fmt.Sprintf("answer %d: %s", i+1, fault)

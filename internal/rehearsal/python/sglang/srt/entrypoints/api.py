@@ -7,6 +7,7 @@ import socket
 import socketserver
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 
 from sglang.srt.managers.tokenizer_manager import STARTING, UNHEALTHY, UP
@@ -134,11 +135,20 @@ class Handler(BaseHTTPRequestHandler):
     def generate(self):
         request = self.body()
         params = request.get("sampling_params") or {}
+        if isinstance(request.get("text"), list):
+            return self._batch(request["text"], self.length(params.get("max_new_tokens", 128)))
         prompt = str(request.get("text", ""))
         words, begin = self.manager.generate(prompt, self.length(params.get("max_new_tokens", 128))), time.monotonic()
         if request.get("stream"):
             return self.stream(self._native(prompt, so_far, begin) for so_far in _growing(words))
         self.answer(200, self._native(prompt, list(words), begin))
+
+    def _batch(self, prompts, length):
+        """Several prompts at a time, and their answers in the same order."""
+        begin = time.monotonic()
+        with ThreadPoolExecutor(max(1, len(prompts))) as pool:
+            said = list(pool.map(lambda p: list(self.manager.generate(str(p), length)), prompts))
+        self.answer(200, [self._native(str(p), words, begin) for p, words in zip(prompts, said)])
 
     def _native(self, prompt, words, begin):
         return {"text": " " + " ".join(words), "output_ids": [len(w) for w in words], "meta_info": {

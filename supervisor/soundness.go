@@ -1,0 +1,104 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"sglaunch/internal/history"
+	"sglaunch/internal/probe/answers"
+	"sglaunch/internal/serve"
+)
+
+// What earlier checks of answers teach, and what a check leaves behind.
+
+// figuresOfCheck are the fields of a check's report that the history keeps.
+var figuresOfCheck = []string{"answers", "asked", "tokens", "faulty", "variety", "seconds"}
+
+// soundAnswers are the figures of the newest answers of this model that were
+// found to be sound; nil where there are none.
+func (m *memory) soundAnswers() *answers.Figures {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	figure := func(name string) float64 { return m.sound[history.CheckFigures+name] }
+	if figure("answers") == 0 {
+		return nil
+	}
+	return &answers.Figures{
+		Answers: int(figure("answers")), Asked: int(figure("asked")), Tokens: int(figure("tokens")),
+		Faulty: int(figure("faulty")), Variety: figure("variety"),
+	}
+}
+
+// addCost: how long a check took the last time, for as many tokens.
+func (m *memory) addCost(r Report) Report {
+	tokens, _ := r.Fields["tokens"].(int)
+	seconds, before := m.sound[history.CheckFigures+"seconds"], m.sound[history.CheckFigures+"tokens"]
+	if tokens == 0 || before == 0 {
+		return r
+	}
+	left := time.Duration(seconds * float64(time.Second))
+	r.Text += fmt.Sprintf("; %.0f tokens took %s the last time", before, serve.About(left))
+	r.Fields = maps.Clone(r.Fields) // the journal holds the same map
+	r.Fields["left"] = seconds
+	return r
+}
+
+// checked keeps what a check has measured. Figures of wrong answers are nothing
+// to hold others against.
+func (m *memory) checked(e envelope) {
+	if sound, _ := e.Fields["sound"].(bool); !sound {
+		return
+	}
+	var all []history.Number
+	for _, name := range figuresOfCheck {
+		all = append(all, history.Number{Name: history.CheckFigures + name, Value: numberOf(e.Fields[name])})
+	}
+	m.write(func(ctx context.Context) error { return m.db.RecordNumbers(ctx, m.launch, e.Attempt, all...) })
+}
+
+// numberOf reads a number of a report, as the machine gives it or as the
+// journal has kept it.
+func numberOf(v any) float64 {
+	switch n := v.(type) {
+	case int:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return 0
+}
+
+// remember keeps the verdict on a patch's answers beyond the launch.
+func (m *memory) remember(e envelope, field func(string) string) {
+	name, content := field("patch"), field("content")
+	if content == "" {
+		return // the journal's word, which a supervisor before has recorded
+	}
+	switch field("output_checked") {
+	case checkCorrupt:
+		w := history.Wrong{Patch: name, Content: content, GPU: field("gpu"), FlashInfer: field("flashinfer"),
+			Launch: m.launch, At: e.Time, Reason: field("reason")}
+		m.write(func(ctx context.Context) error { return m.db.RecordWrong(ctx, w) })
+	case checkInnocent:
+		m.write(func(ctx context.Context) error {
+			_, err := m.db.ForgetWrong(ctx, name, m.launch)
+			return err
+		})
+	}
+}
+
+// wrong lists the patches that gave wrong answers in earlier launches.
+func (m *memory) wrong(ctx context.Context) []history.Wrong {
+	if m.db == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, memoryLimit)
+	defer cancel()
+	all, err := m.db.Wrong(ctx)
+	if err != nil {
+		m.fail(err)
+	}
+	return all
+}
