@@ -10,6 +10,7 @@ const (
 // A fault is one failure-indicating line.
 type fault struct {
 	rule     *Rule // nil: an exception that no rule knows
+	place    *Rule // of such an exception: the frame rule that tells what it means where it was raised
 	severity Severity
 	cause    string
 	rank     *rankState
@@ -59,6 +60,7 @@ type failure struct {
 	logged  bool   // a log message in one line: whoever wrote it went on
 	frames  bool   // traceback frames were seen
 	files   []string
+	places  []*Rule // rules of the deepest frame that tell what exceptions raised there mean
 	message bool // the last exception line has come; what follows is its text
 }
 
@@ -67,6 +69,17 @@ func (f *failure) offer(x *fault) {
 	if x.strength() > f.best.strength() {
 		f.best = x
 	}
+}
+
+// place is the rule that tells what an exception of that class means where it was
+// raised, nil where none does.
+func (f *failure) place(class []byte) *Rule {
+	for _, r := range f.places {
+		if contains(r.Raises, string(class)) {
+			return r
+		}
+	}
+	return nil
 }
 
 // exceptionType returns the class of a final traceback line, nil where the line

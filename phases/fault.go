@@ -20,7 +20,7 @@ func (t *Tracker) traceback(msg []byte, open *failure, inFrames bool) (done bool
 			open.frames, open.message = true, false
 			open.ours = open.ours || bytes.Contains(msg, []byte("sglang/"))
 			open.keepFile(msg)
-			t.frameHint(open)
+			t.frame(open)
 		}
 		return true
 	case inFrames:
@@ -116,12 +116,20 @@ func (t *Tracker) openFailure() *failure {
 	return f
 }
 
-// frameHint learns the phase from a frame. The deepest frame that tells counts.
-func (t *Tracker) frameHint(open *failure) {
+// frame learns from a frame. Of those that tell the phase the deepest counts; of
+// those that tell what an exception raised there means, the deepest of all.
+func (t *Tracker) frame(open *failure) {
+	open.places = open.places[:0]
 	for _, m := range t.found {
-		if m.rule.Kind == RuleFrame {
+		switch {
+		case m.rule.Kind != RuleFrame:
+			continue
+		case m.rule.Phase != nil:
 			open.hint = m.rule.Phase
 			t.line.node.settle(open)
+		}
+		if m.rule.Cause != "" {
+			open.places = append(open.places, m.rule)
 		}
 	}
 }
@@ -138,7 +146,9 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 	}
 	x.label = t.rankName(l.node, x.rank)
 	text := msg
-	if r != nil {
+	if r == nil {
+		x.place = f.place(exceptionType(msg, true))
+	} else {
 		x.severity = r.Severity
 		if g := r.group(msg, groups, "text"); g != nil {
 			text = g
@@ -175,8 +185,12 @@ func (n *node) settle(f *failure) {
 }
 
 func (n *node) settleFault(x *fault, f *failure) {
-	if x.rule != nil {
-		x.cause = x.rule.causeIn(n.phaseOf(x, f), n.begun || f.hint != nil)
+	r := x.rule
+	if r == nil {
+		r = x.place
+	}
+	if r != nil {
+		x.cause = r.causeIn(n.phaseOf(x, f), n.begun || f.hint != nil)
 	}
 }
 

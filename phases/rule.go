@@ -19,7 +19,7 @@ const (
 	RuleWork     RuleKind = "work"     // a batch ran: warm-up before ready, serving after it
 	RuleDrain    RuleKind = "drain"    // an orderly shutdown has begun
 	RuleActivity RuleKind = "activity" // Activity runs inside the phase
-	RuleFrame    RuleKind = "frame"    // a traceback frame that tells the phase
+	RuleFrame    RuleKind = "frame"    // a traceback frame that tells the phase, or what an exception raised there means
 	RuleFault    RuleKind = "fault"    // a failure-indicating line
 	RuleNote     RuleKind = "note"     // worth telling, never a failure
 	RuleNoise    RuleKind = "noise"    // looks bad, is harmless: no fault rule sees the line
@@ -83,6 +83,8 @@ type Rule struct {
 	DependsOn []string          `toml:"depends_on" json:"depends_on,omitempty"` // ids; where one of them was seen, this fault is its echo
 	Times     int               `toml:"times" json:"times,omitempty"`           // fires once the group key has been seen so often
 	Expected  bool              `toml:"expected" json:"expected,omitempty"`     // every start prints it: told as drift where it is absent
+
+	Raises []string `toml:"raises" json:"raises,omitempty"` // of a frame with a cause: the classes that code there raises on purpose
 
 	Handled bool `toml:"handled" json:"handled,omitempty"` // of a note: the traceback that follows was handled
 
@@ -184,9 +186,16 @@ func (r *Rule) validate() error {
 
 func (r *Rule) validateMeaning(bad func(string, ...any) error) error {
 	switch r.Kind {
-	case RuleEnter, RuleFrame:
+	case RuleEnter:
 		if r.Phase == nil {
 			return bad("kind %q needs a phase", r.Kind)
+		}
+	case RuleFrame:
+		if r.Phase == nil && r.Cause == "" {
+			return bad("kind %q needs a phase or a cause", r.Kind)
+		}
+		if (r.Cause == "") != (len(r.Raises) == 0) {
+			return bad("a frame's cause needs the classes that it is the cause of (raises), and they a cause")
 		}
 	case RuleActivity:
 		if r.Activity == "" {
