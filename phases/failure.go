@@ -61,7 +61,7 @@ type failure struct {
 	frames  bool   // traceback frames were seen
 	files   []string
 	places  []*Rule // rules of the deepest frame that tell what exceptions raised there mean
-	message bool // the last exception line has come; what follows is its text
+	message bool    // the last exception line has come; what follows is its text
 }
 
 // offer lets a fault speak for the failure where it states the cause better.
