@@ -22,7 +22,7 @@ func (h *Hands) preflight(ctx context.Context, attempt int, beside []Neighbour) 
 	var looked sync.WaitGroup
 	looked.Go(func() { h.launch.memory.measure(ctx, attempt) })
 	defer looked.Wait()
-	in := h.preflightInput(ctx)
+	in := h.preflightInput(ctx, h.note)
 	checks := append(preflight.Run(ctx, in), h.stillThere(in, beside)...)
 	for _, c := range checks {
 		if c.Status == preflight.Warn {
@@ -62,12 +62,13 @@ func RefusalCode(checks []preflight.Check) int {
 	return refusalCode(p.Cause)
 }
 
-func (h *Hands) preflightInput(ctx context.Context) preflight.Input {
+// preflightInput collects what the checks look at; note tells of what takes time.
+func (h *Hands) preflightInput(ctx context.Context, note func(event, text string)) preflight.Input {
 	in := preflight.Input{Argv: h.Argv, Env: h.Env, Dir: h.Dir, StateDir: h.State.State, Devices: h.Devices}
 	if h.Sampler == nil {
 		return in
 	}
-	sample, err := h.settled(ctx)
+	sample, err := h.settled(ctx, note)
 	if err != nil {
 		return in
 	}
@@ -112,5 +113,5 @@ func Check(ctx context.Context, s Setup) []preflight.Check {
 			}
 		}()
 	}
-	return preflight.Run(ctx, h.preflightInput(ctx))
+	return preflight.Run(ctx, h.preflightInput(ctx, func(string, string) {}))
 }

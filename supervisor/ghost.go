@@ -35,14 +35,14 @@ const ghostPatience = 10 * time.Second
 
 // settled is a sample from before an attempt. Where a GPU of the launch looks
 // haunted it waits a while for a better one.
-func (h *Hands) settled(ctx context.Context) (gpu.Sample, error) {
+func (h *Hands) settled(ctx context.Context, note func(event, text string)) (gpu.Sample, error) {
 	asked, cancel := context.WithTimeout(ctx, snapshotLimit)
 	sample, err := h.gpus.Snapshot(asked)
 	cancel()
 	if err != nil || !proc.HostPIDs() || !haunted(h.pick(sample)) {
 		return sample, err
 	}
-	h.note("preflight", "a GPU is in use and no process is on it; waiting a moment for the driver")
+	note("preflight", "a GPU is in use and no process is on it; waiting a moment for the driver")
 	ctx, cancel = context.WithTimeout(ctx, ghostPatience)
 	defer cancel()
 	for haunted(h.pick(sample)) && pause(ctx, releasePoll) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,6 +90,13 @@ func TestGhost(t *testing.T) {
 	n := newNeighbourhood(t)
 	n.set(t, func(g *rehearsal.GPU) { g.Used = most })
 	l := n.launch(t)
+	check := startLaunch(t, n.dir, n.Env(), append([]string{"check", "--"}, n.Command(n.Args(2, 30000)...)...)...)
+	defer func() {
+		check.wait()
+		if out := check.stdout.bytes(); !bytes.Contains(out, []byte("170 GiB held")) {
+			t.Errorf("check says\n%s", out)
+		}
+	}()
 	if !proc.HostPIDs() { // who is a ghost cannot be known
 		l.await(`held outside of this container`)
 		l.signal(syscall.SIGTERM)
