@@ -1,0 +1,27 @@
+package stacks
+
+import (
+	"errors"
+	"strings"
+
+	"sglaunch/internal/proc"
+)
+
+// kernel is what the kernel shows of the main thread: the functions in which it
+// waits, to root, or the one that it sleeps in, to the same user.
+func kernel(p proc.Picture) ([]Thread, error) {
+	var frames []Frame
+	for line := range strings.Lines(p.Stack) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), "+")
+		if _, name, _ = strings.Cut(name, "] "); name != "" {
+			frames = append(frames, Frame{Func: name})
+		}
+	}
+	if len(frames) == 0 && p.Wchan != "" {
+		frames = []Frame{{Func: p.Wchan}}
+	}
+	if len(frames) == 0 {
+		return nil, errors.New("the kernel shows no place: it runs, or it may not be looked at")
+	}
+	return []Thread{{Frames: frames}}, nil
+}
