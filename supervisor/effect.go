@@ -91,6 +91,9 @@ type KillTree struct {
 type GatherEvidence struct {
 	Reason string        `json:"reason"`
 	Limit  time.Duration `json:"limit"`
+	// Twice: what lives is looked at twice, some seconds apart. Where a
+	// process stands proves nothing; that it stands there still, does.
+	Twice bool `json:"twice,omitempty"`
 }
 
 // AwaitRelease waits until the GPU memory and the ports of the attempt are

@@ -21,7 +21,7 @@ func (m *Machine) fail(b bound) {
 	}
 	m.say("verdict", m.run.Said, "outcome", string(b.outcome), "cause", b.cause, "phase", m.run.Phase.String(), "acted", true)
 	m.enter(StateEvidence, evidenceLimit+answerMargin)
-	m.do(GatherEvidence{Reason: b.why, Limit: evidenceLimit})
+	m.do(GatherEvidence{Reason: b.why, Limit: evidenceLimit, Twice: b.outcome != OutcomeCrashed})
 }
 
 // endAttempt ends the attempt because somebody asked.
@@ -35,10 +35,20 @@ func (m *Machine) evidence(b Evidence) {
 	if m.state != StateEvidence {
 		return
 	}
-	m.say("evidence", "", "dir", b.Dir)
+	m.say("evidence", b.Stacks, "dir", b.Dir, "suspects", b.Suspects, "hung", b.Hung)
 	m.run.Neighbours = b.Neighbours
 	m.learn(b.Diagnosis)
+	m.locked(b)
 	m.terminate()
+}
+
+// locked: what hangs and is seen to wait for a compile lock hangs for that.
+func (m *Machine) locked(b Evidence) {
+	if b.Lock == "" || m.run.Outcome != OutcomeHung {
+		return
+	}
+	m.run.Cause = "jit_lock"
+	m.run.Why += "; " + b.Lock
 }
 
 // learn takes what the output says in all; a later word is a fuller one. But

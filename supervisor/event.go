@@ -219,6 +219,14 @@ type Evidence struct {
 	Dir        string      `json:"dir,omitempty"`
 	Diagnosis  Diagnosis   `json:"diagnosis"`
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
+	// Stacks says where the ranks stand, Suspects are those that stand
+	// elsewhere than the many who wait. Hung: all stood still for seconds.
+	Stacks   string   `json:"stacks,omitempty"`
+	Suspects []string `json:"suspects,omitempty"`
+	Hung     bool     `json:"hung,omitempty"`
+	// Lock says, in words, which compile lock is waited for; "" = none is
+	// known to be.
+	Lock string `json:"lock,omitempty"`
 }
 
 // Released tells that memory and ports of the attempt are free again.

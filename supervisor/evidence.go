@@ -9,38 +9,47 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/mask"
 	"sglaunch/internal/proc"
+	"sglaunch/internal/stacks"
 	"sglaunch/internal/statedir"
 )
 
 // gather writes down what can be known about a failing attempt before its
 // processes are ended: the last lines of each rank, the process table, the
 // GPUs. Each part may fail without the others.
-func (h *Hands) gather(ctx context.Context, attempt int, reason string) Body {
+func (h *Hands) gather(ctx context.Context, attempt int, a GatherEvidence) Body {
 	folder := h.attemptFolder(attempt).Evidence()
 	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
 		return Evidence{Diagnosis: h.reader.Diagnosis()}
 	}
+	var aside sync.WaitGroup // what takes seconds, beside what does not
+	var found stacks.Finding
+	var stood string
+	aside.Go(func() { stood, found = h.stacks(ctx, a.Twice) })
 	put := func(name, text string) error {
 		return os.WriteFile(filepath.Join(folder, name), []byte(mask.String(text)), statedir.FileMode)
 	}
 	gpus, neighbours := h.gpuTable(ctx)
 	err := errors.Join(
-		put("reason.txt", reason+"\n"),
+		put("reason.txt", a.Reason+"\n"),
 		put("last-lines.txt", h.lastLines()),
 		put("processes.txt", h.processTable(ctx)),
 		put("gpus.json", gpus),
 		put("kernel.txt", h.kernelXids(ctx)),
 		put("explain.json", h.explanation()),
 	)
+	aside.Wait()
+	err = errors.Join(err, put("stacks.txt", stood))
 	if err != nil {
 		h.note("evidence", fmt.Sprintf("evidence is incomplete: %v", err))
 	}
-	return Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis(), Neighbours: neighbours}
+	return Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis(), Neighbours: neighbours,
+		Stacks: found.Text, Suspects: found.Suspects, Hung: found.Hung, Lock: lockText(found)}
 }
 
 func (h *Hands) lastLines() string {

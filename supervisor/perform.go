@@ -138,7 +138,7 @@ func (h *Hands) Perform(e Effect) {
 		h.stopAsking()
 		h.order(wire.Message{Type: wire.Kill, Attempt: e.Attempt, Limit: wire.Duration(a.Limit)})
 	case GatherEvidence:
-		h.do(e.Attempt, a.Limit, func(ctx context.Context) Body { return h.gather(ctx, e.Attempt, a.Reason) })
+		h.do(e.Attempt, a.Limit, func(ctx context.Context) Body { return h.gather(ctx, e.Attempt, a) })
 	case AwaitRelease:
 		h.do(e.Attempt, a.Limit, h.awaitRelease)
 	case Finish:

@@ -22,6 +22,7 @@ type watcher struct {
 
 	mu      sync.Mutex
 	now     int               // the attempt that is watched
+	server  int               // pid of its first process
 	members map[int]wire.Proc // by pid, as the shim told them
 	ranks   map[int]string    // scheduler processes that were seen alive
 	lines   bool              // milestones are printed, so HTTP need not speak
@@ -64,7 +65,7 @@ func (w *watcher) member(attempt int, p wire.Proc) {
 // attempt watches one attempt until ctx ends.
 func (w *watcher) attempt(ctx context.Context, attempt int, server wire.Proc) {
 	w.mu.Lock()
-	w.now = attempt
+	w.now, w.server = attempt, server.PID
 	w.members[server.PID] = server
 	w.mu.Unlock()
 	w.h.work.Go(func() { w.processes(ctx, attempt, server) })
