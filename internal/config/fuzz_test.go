@@ -59,20 +59,24 @@ func checkErrors(t *testing.T, all Errors, content []byte) {
 	}
 }
 
-// checkRoundTrip wants the effective configuration to be c again, secrets
-// aside.
+// checkRoundTrip wants what is written to be c again, secrets aside where they
+// are masked.
 func checkRoundTrip(t rapid.TB, c Config, path string) {
 	t.Helper()
-	text := c.Effective()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Load(Options{Path: path, CommandOptional: true})
-	if err != nil {
-		t.Fatalf("the effective configuration does not load: %v\n%s", err, text)
-	}
-	if diff := cmp.Diff(c.Masked(), again, equal); diff != "" {
-		t.Fatalf("the effective configuration loads to another one:\n%s\n%s", diff, text)
+	for _, w := range []struct {
+		text string
+		want Config
+	}{{c.Effective(), c.Masked()}, {c.Text(), c}, {c.Brief(), c}} {
+		if err := os.WriteFile(path, []byte(w.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load(Options{Path: path, CommandOptional: true})
+		if err != nil {
+			t.Fatalf("what was written does not load: %v\n%s", err, w.text)
+		}
+		if diff := cmp.Diff(w.want, again, equal); diff != "" {
+			t.Fatalf("what was written loads to another configuration:\n%s\n%s", diff, w.text)
+		}
 	}
 }
 
@@ -111,7 +115,7 @@ func drawConfig(t *rapid.T) Config {
 	if rapid.Bool().Draw(t, "patched") {
 		c.Patches = []patch.Patch{{
 			Name: "own", Module: "a.b", Method: patch.MethodFile, Revert: patch.RevertNever,
-			Edits: []patch.Edit{{Find: "x" + text.Draw(t, "find"), Replace: text.Draw(t, "replace"), Count: 2}},
+			Edits: []patch.Edit{{Find: "x" + text.Draw(t, "find"), Replace: "y" + text.Draw(t, "replace"), Count: 2}},
 			Proof: patch.Proof{Phase: "autotune"},
 		}}
 	}

@@ -11,13 +11,29 @@ import (
 )
 
 // Effective writes the configuration as a launch.toml with every key of this
-// version, secrets masked. Where there are none, loading it gives c again.
-func (c Config) Effective() string {
-	masked := c.Masked()
+// version, secrets masked.
+func (c Config) Effective() string { return c.Masked().Text() }
+
+// Text writes the configuration as a launch.toml with every key of this
+// version; loading it gives c again. It holds secrets where c does: it is for
+// files that only their owner can read.
+func (c Config) Text() string { return c.write(func(field) bool { return true }) }
+
+// Brief is Text with those keys alone that are not at their default.
+func (c Config) Brief() string {
+	standard := Default()
+	return c.write(func(f field) bool {
+		d, _ := find(&standard, f.Key)
+		return !reflect.DeepEqual(f.Value.Interface(), d.Value.Interface())
+	})
+}
+
+// write renders the keys that are wanted, section by section.
+func (c Config) write(wanted func(field) bool) string {
 	var b strings.Builder
 	section := ""
-	for _, f := range keys(&masked) {
-		if isNotYet(f.Key) {
+	for _, f := range keys(&c) {
+		if isNotYet(f.Key) || !wanted(f) {
 			continue
 		}
 		if rows := f.rows(); rows != nil {

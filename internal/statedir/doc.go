@@ -25,6 +25,7 @@
 //	    launch.json journal.jsonl
 //	    current                link to the newest attempt
 //	    attempts/N/            server.log events.jsonl evidence/
+//	tune/NAME/                 the night of a study: journal.jsonl, results, winner.toml
 //
 // Directories are 0700 and belong to us, files are 0600. Nothing here is ever
 // overwritten: launches and attempts are made with names that did not exist.

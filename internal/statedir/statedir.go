@@ -48,6 +48,14 @@ func (d Dir) History() string { return filepath.Join(d.State, "history.db") }
 // Patches is the folder of the patch ledger.
 func (d Dir) Patches() string { return filepath.Join(d.State, "patches") }
 
+// Study is the folder of a study that is tuned; it may not exist yet.
+func (d Dir) Study(name string) (string, error) {
+	if !isName(name) {
+		return "", fmt.Errorf("cannot use %q as the name of a study", name)
+	}
+	return filepath.Join(d.State, "tune", name), nil
+}
+
 func (d Dir) launches() string { return filepath.Join(d.State, "launches") }
 
 // maxSocketPath is what sockaddr_un holds, less the NUL.
