@@ -7,6 +7,6 @@ import "github.com/spf13/cobra"
 func roomCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newExplainCommand(), newRulesCommand(), newHistoryCommand(), newPatchCommand(),
-		newStatusCommand(), newStopCommand(), newRestartCommand(), newUnitCommand(),
+		newStatusCommand(), newStopCommand(), newRestartCommand(), newUnitCommand(), newTuneCommand(),
 	}
 }

@@ -1,0 +1,131 @@
+package conduct
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sglaunch/internal/proc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clientOf is a client that runs a shell script.
+func clientOf(t *testing.T, script string) Client {
+	t.Helper()
+	return Client{
+		Argv: []string{"/bin/sh", "-c", script}, Env: os.Environ(), Log: filepath.Join(t.TempDir(), "client.log"),
+		Marker: "SGLAUNCH_TEST_CLIENT=" + t.Name(), Limit: time.Minute, Quiet: time.Minute,
+	}
+}
+
+// left lists what lives of a client.
+func left(t *testing.T, c Client) []proc.Proc {
+	t.Helper()
+	procs, err := proc.WithMarker(c.Marker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return procs
+}
+
+func TestClientEnds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, script  string
+		limit, quiet  time.Duration
+		problem       string
+		least, atMost time.Duration
+	}{
+		{name: "well", script: "echo fine"},
+		{name: "badly", script: "exit 3", problem: "the bench client ended with exit status 3"},
+		{name: "by a signal", script: "kill -9 $$", problem: "the bench client ended with signal: killed"},
+		{name: "too late", script: "while :; do echo .; sleep 0.1; done", limit: 700 * time.Millisecond,
+			problem: "the bench client took longer than 700ms", least: 700 * time.Millisecond, atMost: 5 * time.Second},
+		{name: "silent", script: "sleep 60", quiet: time.Second, problem: "no sign of life for 1s", least: time.Second, atMost: 5 * time.Second},
+		{name: "stalled", script: "printf '\\r 30%%|###| 6/20 [00:01<00:02]'; while :; do echo warning; sleep 0.1; done", quiet: time.Second,
+			problem: "nothing completed for 1s at 6 of 20 requests", least: time.Second, atMost: 6 * time.Second},
+		{name: "deaf", script: "trap '' TERM; while :; do sleep 0.1; done", limit: 300 * time.Millisecond,
+			problem: "took longer than 300ms", least: clientGrace, atMost: 10 * time.Second},
+		{name: "with a stray", script: "setsid sleep 60 & echo fine"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			client := clientOf(t, c.script)
+			client.Limit, client.Quiet = orElse(c.limit, client.Limit), orElse(c.quiet, client.Quiet)
+			end := client.Run(t.Context())
+			if c.problem == "" && end.Problem != "" || !strings.Contains(end.Problem, c.problem) {
+				t.Errorf("the problem is %q, want %q", end.Problem, c.problem)
+			}
+			if end.Took < c.least || c.atMost > 0 && end.Took > c.atMost {
+				t.Errorf("it took %s", end.Took)
+			}
+			if procs := left(t, client); len(procs) > 0 {
+				t.Errorf("left behind: %v", procs)
+			}
+		})
+	}
+}
+
+func orElse(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+// The end of the server ends the client at once, with its tree.
+func TestClientIsCancelled(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, "sleep 60 & sleep 60")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(300*time.Millisecond, func() { cancel(errors.New("the server crashed")) })
+	end := c.Run(ctx)
+	if end.Problem != "the bench client was ended: the server crashed" || end.Took > 2*time.Second {
+		t.Errorf("after %s: %q", end.Took, end.Problem)
+	}
+	if procs := left(t, c); len(procs) > 0 {
+		t.Errorf("left behind: %v", procs)
+	}
+}
+
+// A client that is busy is seen to be, one that waits is not; what it used
+// before its first request does not count.
+func TestClientCPU(t *testing.T) {
+	t.Parallel()
+	const show = "import sys, time\ndef bar(n): sys.stderr.write('\\r%d/9 [00:01<00:01]' % n); sys.stderr.flush()\n"
+	const spin = "def spin(s):\n end = time.monotonic() + s\n while time.monotonic() < end: pass\n"
+	for name, c := range map[string]struct {
+		script    string
+		low, high float64
+	}{
+		"waits": {"spin(0.7); bar(1); time.sleep(1.4); bar(2); time.sleep(0.7)", 0, 0.4},
+		"spins": {"time.sleep(0.7); bar(1); spin(1.4); bar(2); spin(0.7)", 0.4, 1.3}, // the machine may be busy with others
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := clientOf(t, "exec python3 -c \"$SCRIPT\"")
+			client.Env = append(client.Env, "SCRIPT="+show+spin+c.script)
+			if end := client.Run(t.Context()); end.Problem != "" || end.CPUs < c.low || end.CPUs > c.high {
+				t.Errorf("it used %.2f CPUs; %s", end.CPUs, end.Problem)
+			}
+		})
+	}
+}
+
+func TestClientCannotStart(t *testing.T) {
+	c := clientOf(t, "")
+	c.Argv = []string{"/no/such/program"}
+	if end := c.Run(t.Context()); end.Problem != `cannot start the bench client "/no/such/program": no such file or directory` {
+		t.Errorf("%q", end.Problem)
+	}
+	if end := c.Run(t.Context()); !strings.Contains(end.Problem, "cannot keep the bench client's output") {
+		t.Errorf("a log that exists: %q", end.Problem)
+	}
+}

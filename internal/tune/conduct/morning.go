@@ -1,0 +1,98 @@
+package conduct
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sglaunch/internal/config"
+	"sglaunch/internal/statedir"
+	"sglaunch/internal/tune"
+)
+
+// servingName marks the launch that is left serving, so that a tuner that comes
+// back knows it for its own.
+const servingName = "SGLAUNCH_TUNE_SERVING"
+
+func (s *site) servingMarker() string { return servingName + "=" + s.dir }
+
+// promoted is the launch.toml of what serves in the morning: the production
+// name, hooks and policy of the base. A winner keeps the folders of compiled
+// kernels that the night has filled; those of the machine know nothing of it.
+func (s *site) promoted(t tune.Trial) (config.Config, error) {
+	c, err := served(s.base, s.study, t)
+	if err != nil || t.Baseline() {
+		return c, err
+	}
+	for name, folder := range s.caches(t, "") {
+		if _, own := c.Server.Env[name]; !own {
+			addEnv(&c, name, folder)
+		}
+	}
+	return c, nil
+}
+
+// service is the environment of the launch that serves: it may speak to systemd
+// through us.
+func (s *site) service() []string {
+	env := append(withoutService(os.Environ()), s.servingMarker())
+	if s.relay != nil {
+		env = append(env, "NOTIFY_SOCKET="+s.relay.path)
+	}
+	return env
+}
+
+// dropIn writes a trial as a launch.toml that a person can read, use and take
+// back, and returns its path.
+func (s *site) dropIn(name string, t tune.Trial) (string, error) {
+	c, err := s.promoted(t)
+	if err != nil {
+		return "", err
+	}
+	path := s.path(name)
+	head := fmt.Sprintf("%s of the study %s: %s\nbase: %s\nuse it: sglaunch run -c %s\n", t.ID, s.study.Name, t.Name, s.study.Base, path)
+	return path, writeConfig(path, c, head)
+}
+
+// serveOn stays the parent of what serves: it passes the end on, in both
+// directions, and returns the launch's exit code.
+func (s *site) serveOn(ctx context.Context, l *Launch, longest time.Duration) int {
+	select {
+	case <-l.gone:
+	case <-ctx.Done():
+		s.relay.stop()
+		l.Stop("sglaunch tune", longest)
+	}
+	select {
+	case <-l.gone:
+		if l.code >= 0 {
+			return l.code
+		}
+	default:
+		return codeHeld
+	}
+	if a, ok := readAccount(s.state, l.Name, l.ID()); ok && a.ended {
+		return a.code
+	}
+	return codeHeld
+}
+
+// codeHeld is the exit code for processes that would not go; see the README.
+const codeHeld = 13
+
+// again starts what the night left serving once more: after a reboot the unit
+// that ran the night is the unit that serves.
+func (s *site) again(launch int) (*Launch, error) {
+	folder := s.launchFolder(launch)
+	file := filepath.Join(folder, "launch.toml")
+	c, err := config.Load(config.Options{Path: file})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
+		return nil, err
+	}
+	return startLaunch(c.Server.Name, s.state, program{s.program, file, filepath.Join(folder, "sglaunch.log"), s.service()}, true)
+}

@@ -1,0 +1,145 @@
+package conduct
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sglaunch/internal/mask"
+	"sglaunch/internal/serve"
+	"sglaunch/internal/statedir"
+	"sglaunch/supervisor"
+)
+
+// account is what a launch has written down about itself: how its newest
+// attempt went, in the words of the vocabulary. What is unknown is empty.
+type account struct {
+	dir, attempt string // folders
+	code         int    // exit code of the launch
+	ended        bool   // it has written how it ended
+
+	outcome, cause, phase, text string
+
+	checked    string            // of the output: ok, failed; "" = not checked
+	effects    map[string]string // of patches, by name
+	held       string            // what holds GPU memory or ports still
+	unkillable string            // processes that would not go
+	hardware   string            // Xid events
+}
+
+// readAccount reads the records of a launch; "" stands for the newest of that
+// name. It is false where there are none: then the launch did not begin.
+func readAccount(state statedir.Dir, name, id string) (account, bool) {
+	l, err := state.OpenLaunch(id)
+	if id == "" {
+		all, lerr := state.Launches(name)
+		if lerr != nil || len(all) == 0 {
+			return account{}, false
+		}
+		l, err = all[len(all)-1], nil
+	}
+	if err != nil {
+		return account{}, false
+	}
+	a := account{dir: l.Path, effects: map[string]string{}}
+	if r, err := supervisor.ReadLaunchRecord(l.Record()); err == nil {
+		a.code, a.ended = r.Code, !r.Ended.IsZero()
+	}
+	attempts, err := l.Attempts()
+	if err != nil || len(attempts) == 0 {
+		return a, true
+	}
+	newest := attempts[len(attempts)-1]
+	a.attempt = newest.Path
+	a.readEvents(newest.Events())
+	return a, true
+}
+
+// eventMost bounds one line of an attempt's events.
+const eventMost = 8 << 20
+
+func (a *account) readEvents(path string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, eventMost)
+	for lines.Scan() {
+		var e serve.Envelope
+		if json.Unmarshal(lines.Bytes(), &e) == nil {
+			a.take(e)
+		}
+	}
+}
+
+// outcomes of an output check, as the launch tells them.
+var checks = map[string]string{"ok": "ok", "passed": "ok", "failed": "failed"}
+
+func (a *account) take(e serve.Envelope) {
+	field := func(name string) string { s, _ := e.Fields[name].(string); return s }
+	switch e.Event {
+	case "patch":
+		if effect := field("effect"); effect != "" {
+			a.effects[field("patch")] = effect
+		}
+	case "checked":
+		a.checked = checks[field("output_check")]
+	case "fault":
+		a.takeFault(e)
+	case "attempt_ended":
+		a.outcome, a.cause, a.phase, a.text = field("outcome"), field("cause"), field("phase"), field("text")
+	case "gave_up":
+		if a.text == "" {
+			a.text = e.Text
+		}
+	}
+}
+
+// takeFault picks the faults that say more than how this server failed.
+func (a *account) takeFault(e serve.Envelope) {
+	_, processes := e.Fields["processes"]
+	holder, held := e.Fields["holder"].(string)
+	foreign, _ := e.Fields["foreign"].(bool)
+	xid, _ := e.Fields["xid"].(float64)
+	switch {
+	case processes:
+		a.unkillable = e.Text
+	case held && !foreign:
+		a.held = holder
+	case xid != 0:
+		a.hardware = e.Text
+	}
+}
+
+// log is the path of the server's raw output.
+func (a account) log() string { return filepath.Join(a.attempt, "server.log") }
+
+// excerptLines is how many last lines of a failed server a record keeps.
+const excerptLines = 20
+
+// excerpt is the end of the server's output, masked.
+func (a account) excerpt() []string {
+	text, _ := tailOf(a.log(), 16<<10)
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if i := strings.LastIndexByte(strings.TrimRight(line, "\r\n"), '\r'); i >= 0 {
+			line = line[i+1:] // a bar: its newest state
+		}
+		if line = serve.Plain(strings.TrimSpace(line)); line != "" {
+			lines = append(lines, mask.String(clip(line, 400)))
+		}
+	}
+	return lines[max(0, len(lines)-excerptLines):]
+}
+
+// clip shortens text to so many runes.
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return s
+}
