@@ -44,8 +44,8 @@ func PatchContent(p patch.Patch) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// tellWrong says of a patch why it is left out, and how that ends.
-func tellWrong(m history.Wrong) string {
+// TellWrong says of a patch why it is left out, and how that ends.
+func TellWrong(m history.Wrong) string {
 	return fmt.Sprintf("%s gave wrong answers%s on %s (%s); `sglaunch patch trust %s` forgets that",
 		m.Patch, m.With(), m.At.Format("2006-01-02"), m.Reason, m.Patch)
 }

@@ -48,7 +48,7 @@ func (h *Hands) wanted(ctx context.Context, without []string) (wanted []patch.Pa
 	for _, m := range h.launch.memory.wrong(ctx) {
 		for _, p := range wanted {
 			if p.Label() == m.Patch && kit.has(m, p) {
-				marked = append(marked, tellWrong(m))
+				marked = append(marked, TellWrong(m))
 			}
 		}
 		wanted = slices.DeleteFunc(wanted, func(p patch.Patch) bool { return p.Label() == m.Patch && kit.has(m, p) })

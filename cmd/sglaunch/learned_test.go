@@ -20,16 +20,23 @@ type bench struct {
 	stage *rehearsal.Stage
 	toml  string
 	argv  []string
+	env   []string // of each launch, beside the stage's
 }
 
 func newBench(t *testing.T, config string) *bench {
+	t.Helper()
+	return newBenchOf(t, config, "")
+}
+
+// newBenchOf has a release of its own; "" is the usual one.
+func newBenchOf(t *testing.T, config, version string) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: t.TempDir()}
 	lib, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.stage, err = rehearsal.Build(filepath.Join(b.dir, "stage"), rehearsal.Options{GPUs: 1, Speed: 60, Shards: 20})
+	b.stage, err = rehearsal.Build(filepath.Join(b.dir, "stage"), rehearsal.Options{Version: version, GPUs: 1, Speed: 60, Shards: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +61,7 @@ func (b *bench) launch(scenario string) *launched {
 		b.t.Fatal(err)
 	}
 	env := append(b.stage.Env(s), "HOME="+b.dir) // caches of this test alone
+	env = append(env, b.env...)
 	return startLaunch(b.t, b.dir, env, append([]string{"run", "-c", b.toml, "--"}, b.argv...)...)
 }
 

@@ -20,7 +20,7 @@ launch applies and reverts its own patches; these commands show what it would
 do, heal what it could not, and keep a patch in place for longer.`,
 		Args: cobra.NoArgs,
 	}
-	c.AddCommand(newPatchPlanCommand(), newPatchApplyCommand(), newPatchStatusCommand(), newPatchRevertCommand(), newPatchNewCommand())
+	c.AddCommand(newPatchPlanCommand(), newPatchApplyCommand(), newPatchStatusCommand(), newPatchRevertCommand(), newPatchNewCommand(), newPatchTrustCommand())
 	return c
 }
 
@@ -47,6 +47,9 @@ not needed, else 12.`,
 				err = writeJSON(c.OutOrStdout(), p)
 			} else {
 				err = printPlan(newPalette(c.OutOrStdout(), flags.color), p, r)
+				if told := printWrong(c.Context(), c.OutOrStdout(), r); told != nil { // a plan is good without it
+					fmt.Fprintf(c.ErrOrStderr(), "sglaunch: %v\n", told)
+				}
 			}
 			if err != nil {
 				return err
