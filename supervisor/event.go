@@ -253,6 +253,14 @@ type RestartAsked struct {
 	By string `json:"by"`
 }
 
+// Reload carries options that were read again. Those that belong to the server
+// that runs (its command, its rungs, what history says of it) stay as they are.
+type Reload struct {
+	By      string  `json:"by"`
+	Options Options `json:"options"`
+	Text    string  `json:"text"` // what has changed, for a person
+}
+
 // Tick is the passing of the machine's deadline.
 type Tick struct{}
 
@@ -301,6 +309,7 @@ func (Released) body()     {}
 func (NotReleased) body()  {}
 func (StopAsked) body()    {}
 func (RestartAsked) body() {}
+func (Reload) body()       {}
 func (Tick) body()         {}
 
 // bodies names every body for the journal. A name is never reused.
@@ -315,7 +324,7 @@ var bodies = registry[Body]{
 	"source_lost": new(SourceLost), "exited": new(Exited), "drained": new(Drained),
 	"tree_gone": new(TreeGone), "tree_left": new(TreeLeft), "evidence": new(Evidence),
 	"released": new(Released), "not_released": new(NotReleased),
-	"stop_asked": new(StopAsked), "restart_asked": new(RestartAsked), "tick": new(Tick),
+	"stop_asked": new(StopAsked), "restart_asked": new(RestartAsked), "reload": new(Reload), "tick": new(Tick),
 }
 
 type eventJSON struct {

@@ -13,8 +13,8 @@ const (
 	healthPause = 30 * time.Second // and in service: a probe may cost a generation
 )
 
-// probe asks HTTP until the server is ready, and on where act = "all" wants to
-// hear of a server that no longer answers. Before ready its word counts only
+// probe asks HTTP until the server is ready, and on as long as act = "all" wants
+// to hear of a server that no longer answers. Before ready its word counts only
 // where the output has none: milestones hidden by --log-level, or a changed
 // format.
 func (w *watcher) probe(ctx context.Context, attempt int) {
@@ -32,16 +32,14 @@ func (w *watcher) probe(ctx context.Context, attempt int) {
 			w.h.loop.Post(attempt, Answered{Endpoint: answer.Endpoint, Status: answer.Status, Ready: true})
 		}
 	}
-	if w.h.Health {
-		w.health(ctx, attempt, prober)
-	}
+	w.health(ctx, attempt, prober)
 }
 
 // health asks a server in service whether it answers, but never while it is
 // seen at work: a long prefill looks like a dead scheduler from here.
 func (w *watcher) health(ctx context.Context, attempt int, prober *probe.Prober) {
 	for pause(ctx, healthPause) {
-		if w.working() {
+		if !w.h.settings().Health || w.working() {
 			continue
 		}
 		answer := prober.Probe(ctx)
@@ -99,7 +97,7 @@ func (w *watcher) nowReady() {
 	defer w.mu.Unlock()
 	if !w.ready {
 		w.ready = true
-		w.h.gpus.Pace(w.h.Serving)
+		w.h.gpus.Pace(w.h.settings().Serving)
 	}
 }
 

@@ -32,6 +32,7 @@ type Loop struct {
 	begun       time.Time // wall clock at the start, for times that no clock change moves
 	news        chan news
 	done        chan struct{}
+	leave       chan struct{} // closed: another goes on
 }
 
 type news struct {
@@ -48,7 +49,7 @@ const newsDepth = 256
 func NewLoop(m *Machine, j *Journal, p Performer) *Loop {
 	return &Loop{
 		machine: m, journal: j, perform: p, begun: time.Now(),
-		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), done: make(chan struct{}),
+		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), done: make(chan struct{}), leave: make(chan struct{}),
 	}
 }
 
@@ -70,6 +71,10 @@ func (l *Loop) Post(attempt int, body Body) {
 	case <-l.done:
 	}
 }
+
+// Leave ends the loop though the launch goes on; Run then returns no exit code
+// of any meaning. Call it once.
+func (l *Loop) Leave() { close(l.leave) }
 
 // Done is closed when the loop has ended.
 func (l *Loop) Done() <-chan struct{} { return l.done }
@@ -102,6 +107,8 @@ func (l *Loop) Run(first Body) int {
 			l.step(n)
 		case <-timer.C:
 			l.tick(deadline)
+		case <-l.leave:
+			return 0
 		}
 	}
 }

@@ -130,6 +130,8 @@ func (m *Machine) Step(e Event) []Effect {
 		m.stopAsked(b)
 	case RestartAsked:
 		m.restartAsked(b)
+	case Reload:
+		m.reload(b)
 	case Tick:
 		m.tick()
 	default:

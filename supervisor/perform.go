@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -34,6 +35,10 @@ type Hands struct {
 	samples chan sampleLine   // to disk, less precious
 	work    sync.WaitGroup
 
+	live      atomic.Pointer[Settings] // those in force
+	leave     chan string              // the program that is to follow this one
+	reloading sync.Mutex
+
 	gpus  gpu.Source
 	watch *watcher
 	front *station // what is told and asked outside
@@ -56,29 +61,37 @@ const (
 )
 
 func newHands(ctx context.Context, conn *wire.Conn, s Setup, l *launch) *Hands {
-	return &Hands{
-		Setup: s, ctx: ctx, conn: conn, launch: l,
+	h := &Hands{
+		Setup: s, ctx: ctx, conn: conn, launch: l, leave: make(chan string, 1),
 		orders: make(chan wire.Message, orderDepth), records: make(chan envelope, recordDepth), samples: make(chan sampleLine, 64),
 		ours: map[int]bool{}, gpus: gpu.Absent("not looked at"),
 	}
+	h.live.Store(&h.Settings)
+	return h
 }
+
+// settings are those in force; a reload replaces them as a whole.
+func (h *Hands) settings() *Settings { return h.live.Load() }
 
 // begin takes up the work: on a launch that already runs, its output is
 // followed from where the supervisor before stopped.
 func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.loop = loop
-	h.reader = NewReader(h.conn, h.Rules, hello, loop.Post)
+	h.reader = NewReader(h.conn, h.settings().Rules, hello, loop.Post)
 	h.reread.attempt, h.reread.to = hello.Attempt, hello.Output
 	h.reader.OnOutput = h.output
 	h.reader.OnMember = h.member
 	h.reader.OnSpawned = func(attempt int, p wire.Proc) { h.watch.attempt(h.attemptContext(), attempt, p) }
 	h.reader.OnTrouble = func(text string) { loop.Post(0, SourceLost{Source: "shim", Reason: text}) }
+	if !hello.Terminal {
+		h.reader.OnHangup = func() { h.work.Go(h.hangup) }
+	}
 	h.watch = newWatcher(h)
 	h.front = newStation(h, l.machine.View())
 	loop.OnView = h.front.viewed
 	h.reader.OnSeen = h.watch.seen
 	if h.Sampler != nil {
-		h.gpus = gpu.Start(gpu.Options{Argv: h.Sampler, Interval: h.Starting})
+		h.gpus = gpu.Start(gpu.Options{Argv: h.Sampler, Interval: h.settings().Starting})
 	}
 	_, _ = h.launch.NewAttempt(max(hello.Attempt, 1)) // for what is told before there is an attempt; it may exist
 	h.work.Go(h.sendOrders)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"sglaunch/internal/mask"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
@@ -29,6 +31,9 @@ type Reader struct {
 	// offset of its end. What it does to the supervisor, a line of output could
 	// do.
 	OnOutput func(attempt int, end int64, part []byte)
+	// OnHangup is told of a SIGHUP where no terminal can have vanished; nil = it
+	// ends the launch like any other.
+	OnHangup func()
 	// OnSeen is told of every observation before it is posted; known ones a
 	// supervisor before this one has posted already.
 	OnSeen func(attempt int, o phases.Observation, known bool)
@@ -59,6 +64,13 @@ func (r *Reader) Follow(attempt, skip int) error {
 	r.attempt, r.skip, r.tracker = attempt, skip, phases.NewTracker(r.rules)
 	r.mu.Unlock()
 	return r.conn.Send(wire.Message{Type: wire.Stream, Attempt: attempt})
+}
+
+// UseRules has attempts that begin from now on read by other rules.
+func (r *Reader) UseRules(rules *phases.RuleSet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rules = rules
 }
 
 // Run reads until the shim is gone. It returns nil when the connection was
@@ -193,6 +205,10 @@ func (r *Reader) message(m *wire.Message) {
 	case wire.TreeLeft:
 		r.post(m.Attempt, TreeLeft{Procs: m.Procs})
 	case wire.Asked:
+		if m.Sig == int(unix.SIGHUP) && r.OnHangup != nil {
+			r.OnHangup()
+			return
+		}
 		r.post(0, StopAsked{By: signalName(m.Sig)})
 	case wire.Gap:
 		r.trouble(fmt.Sprintf("%d bytes of output were lost at offset %d", m.To-m.From, m.From))

@@ -99,7 +99,7 @@ func TestTidyKeepsTheNewest(t *testing.T) {
 	_, err = Recover(t.Context(), dir)
 	must(t, err)
 	var said []string
-	s := Setup{State: dir, Keep: history.Keep{Launches: 2}}
+	s := Setup{State: dir, Settings: Settings{Keep: history.Keep{Launches: 2}}}
 	s.tidy(time.Minute, func(text string) { said = append(said, text) })
 	if len(said) > 0 {
 		t.Error(said)

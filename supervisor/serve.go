@@ -17,14 +17,11 @@ import (
 	"sglaunch/patch"
 )
 
-// Serve is the life of one supervisor: it takes its place at the shim, makes
-// or takes up the launch, and decides until the launch has ended. It returns
-// an error where it could not begin; the shim then starts another.
-func Serve(conn *wire.Conn, s Setup, o Options) error {
-	hello, err := greet(conn)
-	if err != nil {
-		return err
-	}
+// Serve is the life of one supervisor: it makes or takes up the launch of the
+// shim that it has met, and decides until the launch has ended, or until another
+// program is to go on in its place. It returns an error where it could not
+// begin; the shim then starts another.
+func Serve(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) error {
 	s.command = sglangcmd.Parse(s.Argv, s.Env, s.Dir)
 	o.SGLang = o.SGLang || s.command.SGLang()
 	o.Follower = o.Follower || s.command.Server().Nodes > 1
@@ -41,14 +38,24 @@ func Serve(conn *wire.Conn, s Setup, o Options) error {
 	loop.goOn(l.seq, l.seen)
 	hands.begin(loop, hello, l)
 
+	if s.Remember != hello.Ledger {
+		hands.order(wire.Message{Type: wire.Ledger, Text: s.Remember})
+	}
 	gone := make(chan error, 1)
 	go func() { gone <- hands.reader.Run() }()
 	ended := make(chan int, 1)
 	go func() { ended <- loop.Run(l.first) }()
 
 	select {
+	case program := <-hands.leave:
+		loop.Leave()
+		<-ended
+		hands.close()
+		_ = l.journal.Close(5 * time.Second) // what it lacks, the shim knows
+		return conn.Send(wire.Message{Type: wire.Replace, Text: program})
 	case code := <-ended:
 		hands.close()
+		s.Settings = *hands.settings()
 		l.record.Reason = hands.front.reason()
 		l.close(s, code)
 		return conn.Send(wire.Message{Type: wire.Finish, Code: code})
@@ -58,8 +65,8 @@ func Serve(conn *wire.Conn, s Setup, o Options) error {
 	}
 }
 
-// greet takes the shim's first message.
-func greet(conn *wire.Conn) (*wire.Hello, error) {
+// Greet takes the shim's first message.
+func Greet(conn *wire.Conn) (*wire.Hello, error) {
 	m, _, err := conn.Receive()
 	switch {
 	case err != nil:

@@ -23,28 +23,46 @@ type Setup struct {
 	Python  string   // interpreter for patches; "" = found from the command
 	URL     string   // base URL of the server; "" = from the command
 	Socket  string   // control socket; "" = in the runtime directory
-	Hooks   notify.Hooks
-	Quiet   bool // no lines of sglaunch's own
+	Quiet   bool     // no lines of sglaunch's own
 	Patches []patch.Patch
-	Rules   *phases.RuleSet
-
-	Devices  []string      // UUIDs; empty = from the command
-	Starting time.Duration // between two samples while starting
-	Serving  time.Duration // and afterwards
-	// Health: HTTP is asked in service too; see act = "all".
-	Health bool
-	// XidReport: an Xid is told and nothing follows from it.
-	XidReport bool
+	Devices []string // UUIDs; empty = from the command
+	Settings
+	// Reload reads the configuration again; nil = there is none to read. It may
+	// take as long as a file system hangs.
+	Reload func() (Reloaded, error)
+	// Remember is given to the supervisor after this one, by the shim.
+	Remember string
 
 	// OnOutput is given every stretch of output before it is interpreted; nil
 	// = nobody looks. Tests make a supervisor die of a line with it.
 	OnOutput func([]byte)
 
 	State   statedir.Dir
-	Keep    history.Keep // of what launches leave behind
-	Sampler []string     // argv of the NVML sampler; nil = do not look at GPUs
+	Sampler []string // argv of the NVML sampler; nil = do not look at GPUs
 
 	command sglangcmd.Command
+}
+
+// Settings are the part of a Setup that may change while the server runs.
+type Settings struct {
+	Hooks    notify.Hooks
+	Rules    *phases.RuleSet // of attempts that begin from now on
+	Keep     history.Keep    // of what launches leave behind
+	Starting time.Duration   // between two samples while starting
+	Serving  time.Duration   // and afterwards
+	// Health: HTTP is asked in service too; see act = "all".
+	Health bool
+	// XidReport: an Xid is told and nothing follows from it.
+	XidReport bool
+}
+
+// Reloaded is a configuration that was read again.
+type Reloaded struct {
+	Settings
+	Options  Options
+	Remember string
+	// Keys that have changed, by the moment from which they count.
+	Now, NextAttempt, NextLaunch []string
 }
 
 // socket is the path of the launch's control socket.

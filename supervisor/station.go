@@ -21,10 +21,10 @@ import (
 // reports and decides nothing.
 type station struct {
 	h      *Hands
-	server *serve.Server  // nil: the socket could not be opened
-	hooks  *notify.Runner // nil: there is none
-	wake   chan struct{}  // something was told
-	over   chan struct{}  // closed at the end
+	server *serve.Server // nil: the socket could not be opened
+	hooks  *notify.Runner
+	wake   chan struct{} // something was told
+	over   chan struct{} // closed at the end
 	work   sync.WaitGroup
 
 	mu     sync.Mutex // guards what follows
@@ -47,11 +47,9 @@ func (s *station) open() {
 	if notify.Wanted() {
 		s.work.Go(s.systemd)
 	}
-	if s.h.Hooks.Any() {
-		s.hooks = notify.NewRunner(s.h.Hooks, s.public, func(err error) {
-			s.h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
-		})
-	}
+	s.hooks = notify.NewRunner(s.h.settings().Hooks, s.public, func(err error) {
+		s.h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
+	})
 	path, err := s.h.socket()
 	if err != nil {
 		s.deaf(err)
@@ -76,9 +74,7 @@ func (s *station) close() {
 	if s.server != nil {
 		_ = s.server.Close()
 	}
-	if s.hooks != nil {
-		s.hooks.Close()
-	}
+	s.hooks.Close()
 }
 
 // systemdEvery is how often systemd may hear of what nobody reports: the time
@@ -111,19 +107,24 @@ func (s *station) systemd() {
 }
 
 // ask hands a wish to the machine.
-func (s *station) ask(r serve.Request) error {
+func (s *station) ask(r serve.Request) (map[string]any, error) {
 	s.mu.Lock()
 	v := s.view
 	s.mu.Unlock()
-	switch {
-	case r.Do == serve.DoStop:
+	switch r.Do {
+	case serve.DoStop:
 		s.h.loop.Post(0, StopAsked{By: r.By, Force: r.Force})
-	case v.Stop != nil:
-		return errStopping
+	case serve.DoReload:
+		return s.h.reload(r.By)
+	case serve.DoUpgrade:
+		return nil, s.h.handOver(r)
 	default:
+		if v.Stop != nil {
+			return nil, errStopping
+		}
 		s.h.loop.Post(0, RestartAsked{By: r.By})
 	}
-	return nil
+	return nil, nil
 }
 
 // viewed takes the machine's state after a step.
@@ -170,9 +171,7 @@ func (s *station) told(e envelope) {
 	if s.server != nil {
 		s.server.Publish(e)
 	}
-	if s.hooks != nil {
-		s.hooks.Told(e)
-	}
+	s.hooks.Told(e)
 	select {
 	case s.wake <- struct{}{}:
 	default:

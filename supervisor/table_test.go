@@ -117,6 +117,7 @@ var sampleEvents = []struct {
 	{"stop_asked", StopAsked{By: "SIGTERM"}},
 	{"stop_asked, forced", StopAsked{By: "SIGTERM", Force: true}},
 	{"restart_asked", RestartAsked{By: "sglaunch restart"}},
+	{"reload", Reload{By: "SIGHUP", Options: DefaultOptions(), Text: "reloaded: stop.drain from now on"}},
 	{"resumed", Resumed{Restarts: 1, Attempt: 1, Server: &wire.Proc{PID: 9}}},
 	{"resumed, exited", Resumed{Restarts: 1, Attempt: 1, Exited: &wire.Status{Signal: 9}, TreeGone: true}},
 	{"tick", Tick{}},

@@ -80,6 +80,23 @@ func (m *Machine) restartAsked(b RestartAsked) {
 	}
 }
 
+// reload goes on by other limits, budgets and rules of the end. What has passed
+// already is judged by them too. What the server was started with stays: its
+// command, the rungs that have changed it, what history says of it.
+func (m *Machine) reload(b Reload) {
+	next, was := b.Options, m.opt
+	next.SGLang, next.Follower, next.Learned, next.Argv, next.Rungs = was.SGLang, was.Follower, was.Learned, was.Argv, was.Rungs
+	if err := next.validate(); err != nil {
+		m.say("reloaded", fmt.Sprintf("the configuration stays as it was: %v", err), "by", b.By, "refused", err.Error())
+		return
+	}
+	if next.Act != was.Act {
+		m.run.Warned = nil // what was only told may have to be acted on now
+	}
+	m.opt = next
+	m.say("reloaded", b.Text, "by", b.By)
+}
+
 // hurry shortens the time that a server has to end by itself.
 func (m *Machine) hurry() {
 	switch {

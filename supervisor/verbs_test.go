@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -117,6 +118,8 @@ func (a *actor) fact(verb string, g args) error {
 		a.send(StopAsked{By: "SIGTERM", Force: g.has("force")})
 	case "restart":
 		a.send(RestartAsked{By: "sglaunch restart"})
+	case "reload":
+		return a.reload(g)
 	case "resumed":
 		a.send(g.resumed(a))
 	default:
@@ -244,6 +247,18 @@ func (a *actor) addRung(g args) error {
 }
 
 // configure sets options; quiet and timeout are those of every phase.
+// reload reads other options, as a launch.toml that says nothing of the server.
+func (a *actor) reload(g args) error {
+	a.opt.Limits = maps.Clone(a.opt.Limits)
+	if err := a.configure(g); err != nil {
+		return err
+	}
+	read := a.opt
+	read.SGLang, read.Learned, read.Argv, read.Rungs = false, nil, nil, nil
+	a.send(Reload{By: "sglaunch reload", Options: read, Text: "reloaded: relaunch.attempts from now on"})
+	return nil
+}
+
 func (a *actor) configure(g args) error {
 	o := &a.opt
 	for key, value := range g.named {

@@ -172,7 +172,7 @@ func isNews(b Body) bool {
 }
 
 var vocabulary = strings.Fields(`launch_started attempt_started phase progress verdict server_ready checked announced fault
-	evidence stopping tree_gone gpu_released patch decision attempt_ended degraded source_lost supervisor_restarted gave_up launch_ended`)
+	evidence stopping tree_gone gpu_released patch decision attempt_ended degraded source_lost supervisor_restarted reloaded gave_up launch_ended`)
 
 // situation is what a launch knows, without times.
 type situation struct {
@@ -241,7 +241,7 @@ var walkEvents = func() []Body {
 		RankGone{Rank: "TP3"}, Hardware{Lost: true, Text: "lost"}, Hardware{Text: "Xid 13"}, SourceLost{Source: "NVML"},
 		Exited{Status: wire.Status{Signal: 9}}, Drained{Diagnosis: Diagnosis{SGLang: true, Drain: true}}, Drained{Diagnosis: found},
 		TreeGone{}, TreeLeft{}, Evidence{}, Evidence{Diagnosis: found}, Evidence{Diagnosis: full, Neighbours: others}, Released{}, NotReleased{Holder: "ghost"},
-		NotReleased{Holder: "pid 9", Foreign: true}, StopAsked{By: "SIGTERM"}, RestartAsked{By: "x"}, Tick{},
+		NotReleased{Holder: "pid 9", Foreign: true}, StopAsked{By: "SIGTERM"}, RestartAsked{By: "x"}, Reload{By: "x", Options: DefaultOptions()}, Tick{},
 	}
 }()
 

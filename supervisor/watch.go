@@ -50,7 +50,7 @@ func (w *watcher) start(attempt int) {
 	for _, p := range w.proofs {
 		p.reset()
 	}
-	w.h.gpus.Pace(w.h.Starting)
+	w.h.gpus.Pace(w.h.settings().Starting)
 }
 
 // member takes note of a process; the first of an attempt is its server.
@@ -116,9 +116,9 @@ func (w *watcher) pace() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ready {
-		return w.h.Serving
+		return w.h.settings().Serving
 	}
-	return w.h.Starting
+	return w.h.settings().Starting
 }
 
 // rankPoll is how often the scheduler processes are looked for: a dead one
@@ -272,7 +272,7 @@ func (w *watcher) xid(x gpu.Xid) {
 	w.mu.Unlock()
 	w.h.loop.Post(0, Hardware{
 		GPU: x.Index, Xid: x.Code, Text: x.String(),
-		Lost: now.Lost && !w.h.XidReport, Person: !x.Action(now).Relaunch() && !w.h.XidReport,
+		Lost: now.Lost && !w.h.settings().XidReport, Person: !x.Action(now).Relaunch() && !w.h.settings().XidReport,
 	})
 }
 

@@ -101,7 +101,6 @@ func TestThreeLaunchesTeachTheFourth(t *testing.T) {
 	}
 	for _, want := range []string{
 		`server is process \d+; ready in about \d+ s, a start usually takes [\d to]+ s here`,
-		`weights \d+ of 20, about \d+ s left, usually [\d to]+ s here`,
 		`graph_capture \(.*\); .*ready in about \d+ s`,
 	} {
 		if !regexp.MustCompile(want).MatchString(last) {

@@ -7,6 +7,7 @@ import "github.com/spf13/cobra"
 func roomCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newExplainCommand(), newRulesCommand(), newHistoryCommand(), newPatchCommand(),
-		newStatusCommand(), newStopCommand(), newRestartCommand(), newUnitCommand(), newTuneCommand(),
+		newStatusCommand(), newStopCommand(), newRestartCommand(), newReloadCommand(), newUpgradeCommand(),
+		newUnitCommand(), newTuneCommand(),
 	}
 }

@@ -61,8 +61,14 @@ func (s standing) sglaunch(args ...string) (code int, stdout, stderr string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return s.as(self, args...)
+}
+
+// as is sglaunch by another program.
+func (s standing) as(program string, args ...string) (code int, stdout, stderr string) {
+	s.t.Helper()
 	var out, errout bytes.Buffer
-	cmd := exec.CommandContext(s.t.Context(), self, args...)
+	cmd := exec.CommandContext(s.t.Context(), program, args...)
 	cmd.Env = append(os.Environ(), asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(s.dir, "state"))
 	cmd.Stdout, cmd.Stderr = &out, &errout
 	_ = cmd.Run() // the exit code says it

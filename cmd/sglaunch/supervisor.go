@@ -46,16 +46,19 @@ func newSupervisorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg, err := flags.load(args)
+			hello, err := supervisor.Greet(conn)
 			if err != nil {
-				return refuse(conn, exitConfig, err)
+				return err
 			}
-			setup, options, err := launchOf(cfg, flags.quiet)
-			if err != nil {
-				return refuse(conn, exitConfig, err)
+			setup, options, err := setUp(&flags, args, hello.Ledger)
+			switch {
+			case err != nil && hello.Launch != nil:
+				return err // there is a server: it is kept, whatever became of its configuration
+			case err != nil:
+				return endLaunch(conn, exitConfig, err)
 			}
 			setup.OnOutput = onOutput
-			err = supervisor.Serve(conn, setup, options)
+			err = supervisor.Serve(conn, hello, setup, options)
 			if errors.Is(err, supervisor.ErrAlreadyRunning) {
 				return endLaunch(conn, exitRunning, err)
 			}
@@ -81,21 +84,22 @@ func shimConn() (*wire.Conn, error) {
 	return wire.NewConn(conn), nil
 }
 
-// refuse ends the launch before it began. The shim introduces itself first;
-// nothing that it says changes the answer.
-func refuse(conn *wire.Conn, code int, err error) error {
-	if _, _, receiveErr := conn.Receive(); receiveErr != nil {
-		return receiveErr
-	}
-	return endLaunch(conn, code, err)
-}
-
 // endLaunch tells a person why there is no launch, and the shim the exit code.
 func endLaunch(conn *wire.Conn, code int, err error) error {
 	if sendErr := conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()}); sendErr != nil {
 		return sendErr
 	}
 	return conn.Send(wire.Message{Type: wire.Finish, Code: code})
+}
+
+// setUp reads the configuration, or takes the one that the supervisor before has
+// left.
+func setUp(flags *launchFlags, command []string, left string) (supervisor.Setup, supervisor.Options, error) {
+	r, err := newRereader(flags, command, left)
+	if err != nil {
+		return supervisor.Setup{}, supervisor.Options{}, err
+	}
+	return r.setup()
 }
 
 func newSamplerCommand() *cobra.Command {
@@ -139,10 +143,14 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options
 	setup := supervisor.Setup{
 		Name: c.Server.Name, Argv: c.Server.Command, Dir: dir, Env: env,
 		Stdio: c.Server.Stdio, Stdin: c.Server.Stdin, Python: c.Server.Python,
-		URL: c.Ready.URL, Socket: c.Listen.Socket, Hooks: hooksOf(c.Hooks), Quiet: quiet, Patches: c.Patches, Rules: rules,
-		Devices: c.GPU.Devices.UUIDs, Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
-		Health: c.Relaunch.Act == "all", XidReport: c.GPU.Xid == "report", State: state,
-		Keep: history.Keep{Launches: c.Log.Keep.Launches, Evidence: int64(c.Log.Keep.Evidence)}, Sampler: []string{self, samplerCommand},
+		URL: c.Ready.URL, Socket: c.Listen.Socket, Quiet: quiet, Patches: c.Patches,
+		Devices: c.GPU.Devices.UUIDs, State: state, Sampler: []string{self, samplerCommand},
+		Settings: supervisor.Settings{
+			Hooks: hooksOf(c.Hooks), Rules: rules,
+			Keep:     history.Keep{Launches: c.Log.Keep.Launches, Evidence: int64(c.Log.Keep.Evidence)},
+			Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
+			Health: c.Relaunch.Act == "all", XidReport: c.GPU.Xid == "report",
+		},
 	}
 	options, err := optionsOf(c)
 	return setup, options, err

@@ -11,16 +11,16 @@ import (
 // Default.
 type Config struct {
 	Server    Server        `toml:"server"`
-	Ready     Ready         `toml:"ready"`
+	Ready     Ready         `toml:"ready" reload:"now"`
 	Phases    Phases        `toml:"phases"`
 	Patches   []patch.Patch `toml:"patch"`
-	Relaunch  Relaunch      `toml:"relaunch"`
+	Relaunch  Relaunch      `toml:"relaunch" reload:"now"`
 	Fallbacks []Fallback    `toml:"fallback"`
-	Stop      Stop          `toml:"stop"`
+	Stop      Stop          `toml:"stop" reload:"now"`
 	GPU       GPU           `toml:"gpu"`
 	Log       Log           `toml:"log"`
 	Listen    Listen        `toml:"listen"`
-	Hooks     Hooks         `toml:"hooks"`
+	Hooks     Hooks         `toml:"hooks" reload:"now"`
 }
 
 // Server says what is started, and how.
@@ -37,7 +37,7 @@ type Server struct {
 
 // Ready says when the server counts as ready.
 type Ready struct {
-	URL         string        `toml:"url" about:"base URL of the server; empty: from --host and --port"`
+	URL         string        `toml:"url" reload:"" about:"base URL of the server; empty: from --host and --port"`
 	Timeout     time.Duration `toml:"timeout" about:"of the whole start"`
 	OutputCheck string        `toml:"output_check" oneof:"auto always off" about:"auto: patched, tuned or flag-changed launches"`
 	Check       Check         `toml:"check" about:"size of the output check"`
@@ -53,9 +53,9 @@ type Check struct {
 
 // Phases says what the output means and how long each phase may take.
 type Phases struct {
-	Rules  string                 `toml:"rules" path:"rules" about:"a built-in family or a file"`
-	Limits map[phases.Phase]Limit `toml:"limits" about:"by phase: { loading_weights = { quiet = \"15m\", timeout = \"4h\" } }; others keep the built-in floors"`
-	Own    []phases.Rule          `toml:"rule" about:"one's own rules, beside those of the family; the same form as in a rules file"`
+	Rules  string                 `toml:"rules" path:"rules" reload:"attempt" about:"a built-in family or a file"`
+	Limits map[phases.Phase]Limit `toml:"limits" reload:"now" about:"by phase: { loading_weights = { quiet = \"15m\", timeout = \"4h\" } }; others keep the built-in floors"`
+	Own    []phases.Rule          `toml:"rule" reload:"attempt" about:"one's own rules, beside those of the family; the same form as in a rules file"`
 }
 
 // Limit bounds one phase. Zero keeps the built-in floor.
@@ -75,7 +75,7 @@ type Relaunch struct {
 	Backoff       Backoff       `toml:"backoff" about:"wait before the next attempt"`
 	HealthyAfter  time.Duration `toml:"healthy_after" about:"of serving: budgets start anew"`
 	OnForeignStop bool          `toml:"on_foreign_stop" path:"argv" about:"relaunch when somebody else drained the server"`
-	Fallbacks     []string      `toml:"fallbacks" about:"ready-made rungs that may change flags: \"graph-capture-oom\", ..."`
+	Fallbacks     []string      `toml:"fallbacks" reload:"" about:"ready-made rungs that may change flags: \"graph-capture-oom\", ..."`
 }
 
 // Backoff is the wait before attempt n+1: Initial times Factor to the n-1, at
@@ -109,8 +109,8 @@ type Stop struct {
 // GPU says which devices belong to the launch and how they are watched.
 type GPU struct {
 	Devices Devices `toml:"devices" about:"\"auto\" (CUDA_VISIBLE_DEVICES, --base-gpu-id, tp/pp/dp) or a list of UUIDs"`
-	Sample  Sample  `toml:"sample" about:"how often each device is read"`
-	Xid     string  `toml:"xid" oneof:"act report" about:"what an Xid event of our devices does"`
+	Sample  Sample  `toml:"sample" reload:"now" about:"how often each device is read"`
+	Xid     string  `toml:"xid" reload:"now" oneof:"act report" about:"what an Xid event of our devices does"`
 }
 
 // Sample holds the interval between two readings in each stage of a launch.
@@ -122,8 +122,8 @@ type Sample struct {
 // Log says where attempts are recorded and how much of them is kept.
 type Log struct {
 	Directory   string `toml:"directory" path:"any" about:"of the launch's records; empty: the state directory"`
-	Rotate      Rotate `toml:"rotate" about:"of an attempt's log"`
-	Keep        Keep   `toml:"keep" about:"oldest go first"`
+	Rotate      Rotate `toml:"rotate" reload:"attempt" about:"of an attempt's log"`
+	Keep        Keep   `toml:"keep" reload:"now" about:"oldest go first"`
 	Passthrough string `toml:"passthrough" oneof:"auto raw lines off" about:"the server's output on ours"`
 }
 

@@ -26,6 +26,7 @@ const (
 // Options says what Load reads.
 type Options struct {
 	Path    string   // of launch.toml; empty: no file, defaults only
+	Content []byte   // of the file, where it was read before; nil: it is read now
 	Command []string // after "--"; replaces [server] command
 	Sets    []Set    // from flags; later ones win
 
@@ -44,7 +45,7 @@ type Set struct {
 // Its error is an Errors that holds everything found wrong.
 func Load(o Options) (Config, error) {
 	l := loader{config: Default(), flags: map[string]bool{}, told: map[string]bool{}, elsewhere: keyElsewhere}
-	l.readFile(o.Path, &l.config)
+	l.readFile(o.Path, o.Content, &l.config)
 	for _, set := range o.Sets {
 		l.readSet(set)
 	}
@@ -69,7 +70,7 @@ func Load(o Options) (Config, error) {
 // Errors made with NewError. The error of ReadFile is an Errors.
 func ReadFile(path string, into any, check func() error) error {
 	l := loader{told: map[string]bool{}, elsewhere: func(string) string { return "" }}
-	l.readFile(path, into)
+	l.readFile(path, nil, into)
 	if !l.broken && check != nil {
 		l.addAll(check())
 	}
@@ -103,16 +104,28 @@ type loader struct {
 	elsewhere func(name string) string // the same key in another table; "" = there is none
 }
 
-// readFile reads a file into the struct that into points to.
-func (l *loader) readFile(path string, into any) {
+// ReadContent returns what launch.toml holds, for Options.Content. Its error is an
+// Errors.
+func ReadContent(path string) ([]byte, error) {
+	content, err := trust.Read(path, maxFile)
+	if err != nil {
+		return nil, Errors{fileError(path, err)}
+	}
+	return content, nil
+}
+
+// readFile reads a file, or what it held, into the struct that into points to.
+func (l *loader) readFile(path string, content []byte, into any) {
 	if path == "" {
 		return
 	}
 	l.file = path
-	content, err := trust.Read(path, maxFile)
-	if err != nil {
-		l.giveUp(fileError(path, err))
-		return
+	if content == nil {
+		var err error
+		if content, err = trust.Read(path, maxFile); err != nil {
+			l.giveUp(fileError(path, err))
+			return
+		}
 	}
 	if line := tooDeep(content); line > 0 {
 		l.broken = true

@@ -50,15 +50,15 @@ var pauses = [tries - 1]time.Duration{time.Second, 3 * time.Second}
 
 // Runner tells hooks and the webhook until Close.
 type Runner struct {
-	o       Hooks
 	trouble func(error)
 	env     []string
-	client  *http.Client
+	client  http.Client
 
 	stop   context.CancelFunc
 	ctx    context.Context
 	work   sync.WaitGroup
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
+	o      Hooks
 	closed bool
 	lanes  map[string]chan job // by hook: one that hangs delays its own kind alone
 
@@ -68,9 +68,11 @@ type Runner struct {
 
 // job is one telling.
 type job struct {
-	name string
-	argv []string // nil: the webhook
-	doc  []byte
+	name  string
+	argv  []string // nil: the webhook
+	url   string   // of the webhook
+	doc   []byte
+	limit time.Duration
 }
 
 // NewRunner returns a runner that tells trouble, from any goroutine, what could
@@ -79,9 +81,16 @@ type job struct {
 func NewRunner(o Hooks, serving bool, trouble func(error)) *Runner {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Runner{
-		o: o, trouble: trouble, env: environment(os.Environ()), client: &http.Client{Timeout: o.Limit}, announced: serving,
+		o: o, trouble: trouble, env: environment(os.Environ()), announced: serving,
 		ctx: ctx, stop: stop, lanes: map[string]chan job{},
 	}
+}
+
+// Change tells others from now on; what is queued is told as it was to be.
+func (r *Runner) Change(o Hooks) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.o = o
 }
 
 // Told takes every event of a launch, in order, and never waits.
@@ -126,10 +135,10 @@ func (r *Runner) Told(e serve.Envelope) {
 func (r *Runner) tell(hook string, argv []string, e serve.Envelope) {
 	doc := document(hook, e)
 	if len(argv) > 0 {
-		r.queue(hook, job{hook, argv, doc})
+		r.queue(hook, job{name: hook, argv: argv, doc: doc, limit: r.o.Limit})
 	}
 	if r.o.Webhook != "" {
-		r.queue("webhook", job{"webhook", nil, doc})
+		r.queue("webhook", job{name: "webhook", url: r.o.Webhook, doc: doc, limit: r.o.Limit})
 	}
 }
 
@@ -197,10 +206,10 @@ func (r *Runner) do(j job) {
 }
 
 func (r *Runner) once(j job) error {
-	ctx, cancel := context.WithTimeout(r.ctx, r.o.Limit)
+	ctx, cancel := context.WithTimeout(r.ctx, j.limit)
 	defer cancel()
 	if j.argv == nil {
-		return r.post(ctx, j.doc)
+		return r.post(ctx, j)
 	}
 	return r.run(ctx, j)
 }
@@ -219,16 +228,16 @@ func (r *Runner) run(ctx context.Context, j job) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && r.ctx.Err() == nil:
-		return fmt.Errorf("cannot run %s (%q): it took longer than %s", j.name, j.argv[0], r.o.Limit)
+		return fmt.Errorf("cannot run %s (%q): it took longer than %s", j.name, j.argv[0], j.limit)
 	case len(said.last) > 0:
 		return fmt.Errorf("cannot run %s (%q): %w: %s", j.name, j.argv[0], err, serve.Plain(mask.String(string(said.last))))
 	}
 	return fmt.Errorf("cannot run %s (%q): %w", j.name, j.argv[0], err)
 }
 
-func (r *Runner) post(ctx context.Context, doc []byte) error {
-	where := mask.URL(r.o.Webhook)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.o.Webhook, bytes.NewReader(doc))
+func (r *Runner) post(ctx context.Context, j job) error {
+	where := mask.URL(j.url)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, j.url, bytes.NewReader(j.doc))
 	if err != nil {
 		return fmt.Errorf("cannot tell the webhook %q: its URL is wrong", where)
 	}
@@ -264,12 +273,13 @@ func (r *Runner) Close() {
 			close(c)
 		}
 	}
+	limit := r.o.Limit
 	r.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { r.work.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(r.o.Limit):
+	case <-time.After(limit):
 	}
 	r.stop()
 	<-ended

@@ -56,6 +56,7 @@ NotifyAccess=main
 # Heals what a killed sglaunch left: processes on the GPUs, patched files.
 ExecStartPre=-%[3]s recover
 ExecStart=%[4]s
+ExecReload=%[3]s reload %[1]s
 ExecStopPost=-%[5]s recover
 WorkingDirectory=%[6]s
 

@@ -19,26 +19,32 @@ var ErrNobody = errors.New("nobody answers")
 // Ask says one request and returns the answer to it: the status for DoStatus,
 // nil for what was accepted. ctx bounds the conversation.
 func Ask(ctx context.Context, path string, r Request) (*Status, error) {
-	var got *Status
+	status, _, err := Say(ctx, path, r)
+	return status, err
+}
+
+// Say is Ask for a request whose acceptance has something to tell.
+func Say(ctx context.Context, path string, r Request) (*Status, *Envelope, error) {
+	var status *Status
+	var accepted *Envelope
 	err := talk(ctx, path, r, func(line []byte) error {
 		s, e, err := decode(line)
 		switch {
 		case err != nil:
 			return err
-		case s != nil:
-			got = s
-		case e.Event == EventRefused:
+		case e != nil && e.Event == EventRefused:
 			return errors.New(e.Text)
 		}
+		status, accepted = s, e
 		return io.EOF
 	})
 	if errors.Is(err, io.EOF) {
-		return got, nil
+		return status, accepted, nil
 	}
 	if err == nil {
 		err = fmt.Errorf("cannot hear the launch: it closed the control socket without an answer (%d clients at a time, of the launch's user or root)", clientsMost)
 	}
-	return nil, err
+	return nil, nil, err
 }
 
 // Watch follows a launch until it ends (then it returns nil), line reports an

@@ -16,6 +16,8 @@ const (
 	DoWatch   = "watch"
 	DoStop    = "stop"
 	DoRestart = "restart"
+	DoReload  = "reload"  // read launch.toml again
+	DoUpgrade = "upgrade" // let Program be the supervisor
 )
 
 // Request is the one line that a client says.
@@ -23,6 +25,11 @@ type Request struct {
 	Do    string `json:"do"`
 	Force bool   `json:"force,omitempty"` // stop: do not let the server drain
 	By    string `json:"by,omitempty"`    // who asks, for the records
+
+	// Of an upgrade: the program that takes over, and what it speaks.
+	Program  string `json:"program,omitempty"`
+	Protocol int    `json:"protocol,omitempty"`
+	Journal  int    `json:"journal,omitempty"`
 }
 
 // Bounds of a conversation.
@@ -34,10 +41,11 @@ const (
 
 func (r Request) check() error {
 	switch r.Do {
-	case DoStatus, DoWatch, DoStop, DoRestart:
+	case DoStatus, DoWatch, DoStop, DoRestart, DoReload, DoUpgrade:
 		return nil
 	}
-	return fmt.Errorf("cannot do %q: this launch knows %s, %s, %s and %s", r.Do, DoStatus, DoWatch, DoStop, DoRestart)
+	return fmt.Errorf("cannot do %q: this launch knows %s, %s, %s, %s, %s and %s",
+		r.Do, DoStatus, DoWatch, DoStop, DoRestart, DoReload, DoUpgrade)
 }
 
 // who names the asker as a person reads it.

@@ -19,8 +19,9 @@ import (
 type Options struct {
 	Path   string // of the socket; its folder exists
 	Status func() Status
-	// Ask takes a stop or a restart. An error is why it is refused.
-	Ask func(Request) error
+	// Ask takes every other request. What it returns is told to who asked; an
+	// error is why it is refused.
+	Ask func(Request) (map[string]any, error)
 }
 
 // Bounds of what clients may cost.
@@ -182,10 +183,13 @@ func (s *Server) converse(conn net.Conn) {
 func (s *Server) ask(conn net.Conn, r Request) {
 	r.By = r.who()
 	event, text := EventAccepted, r.Do
-	if err := s.o.Ask(r); err != nil {
+	fields, err := s.o.Ask(r)
+	if err != nil {
 		event, text = EventRefused, err.Error()
 	}
-	_ = send(conn, answer(s.o.Status(), event, text))
+	e := answer(s.o.Status(), event, text)
+	e.Fields = fields
+	_ = send(conn, e)
 }
 
 // watch follows the launch until it ends or the client goes.

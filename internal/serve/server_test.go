@@ -36,11 +36,11 @@ func newRig(t *testing.T) *rig {
 	r := &rig{path: filepath.Join(t.TempDir(), "glm.sock")}
 	s, err := Listen(Options{Path: r.path, Status: func() Status {
 		return Status{V: Version, Time: time.Now(), Launch: "glm", Attempt: 1, Event: EventStatus, State: "up"}
-	}, Ask: func(q Request) error {
+	}, Ask: func(q Request) (map[string]any, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.asked = append(r.asked, q)
-		return r.deny
+		return nil, r.deny
 	}})
 	if err != nil {
 		t.Fatal(err)

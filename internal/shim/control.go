@@ -44,6 +44,8 @@ func (s *shim) received(l *link, m wire.Message) {
 		}
 	case wire.Kill:
 		s.killAsked(m)
+	case wire.Replace:
+		s.sup.successor = m.Text
 	case wire.Notify:
 		s.sd(m.Text)
 	case wire.Finish:

@@ -18,6 +18,9 @@
 //     socket pair as descriptor 3, and sends it Welcome: the facts that may
 //     never be wrong. A supervisor that dies is started again at once and gets
 //     them anew.
+//     On Replace the next supervisor is another program; one that dies within a
+//     minute is replaced by our own again. Our own is never another file that
+//     stands in its place by now.
 //  3. On Spawn it starts the server as the raw command would have started: same
 //     folder, environment (and a marker), limits, masks and standard files. The
 //     server gets a session of its own, on a pty that changes no byte, or on

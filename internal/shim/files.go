@@ -3,6 +3,8 @@ package shim
 import (
 	"errors"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // fdOf returns the number of an open file and leaves its mode alone: File.Fd
@@ -21,4 +23,21 @@ func sameFile(a, b *os.File) bool {
 	x, errX := a.Stat()
 	y, errY := b.Stat()
 	return errors.Join(errX, errY) == nil && os.SameFile(x, y)
+}
+
+// hasTerminal reports whether we belong to a terminal, which may vanish.
+func hasTerminal() bool {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err == nil
+}
+
+// sameProgram reports whether a path that was started from still leads to the
+// program that runs at the other.
+func sameProgram(path, running string) bool {
+	a, errA := os.Stat(path)
+	b, errB := os.Stat(running)
+	return errB != nil || errA == nil && os.SameFile(a, b)
 }

@@ -142,7 +142,7 @@ func (s *shim) open() error {
 		return fmt.Errorf("cannot become the parent of orphans: %w", err)
 	}
 	s.session, s.strangers = self.Session, self.PID == 1
-	s.facts.Hello = wire.Hello{Version: wire.Version, PID: self.PID, Start: self.Start}
+	s.facts.Hello = wire.Hello{Version: wire.Version, PID: self.PID, Start: self.Start, Terminal: hasTerminal()}
 	s.tree = proc.NewTree(self.PID, s.judge)
 	s.oom = lowerOOM()
 	s.out = newOutlet(s.o.Stdout, "standard output", s.troubleLater)

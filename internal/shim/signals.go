@@ -71,7 +71,7 @@ func (s *shim) asked(sig syscall.Signal) {
 	s.facts.asked(int(sig))
 	s.send(wire.Message{Type: wire.Asked, Sig: int(sig)})
 	if sig == unix.SIGHUP {
-		if s.sup.blind && s.stdin != nil {
+		if s.sup.blind && s.facts.Terminal {
 			s.stopAlone()
 		}
 		return

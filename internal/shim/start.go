@@ -16,10 +16,11 @@ import (
 
 // start says how to start one process.
 type start struct {
-	argv  []string
-	dir   string
-	env   []string
-	files []*os.File // descriptors from 0 on; nil is /dev/null
+	argv    []string
+	program string // the file to run; "" is found by argv[0]
+	dir     string
+	env     []string
+	files   []*os.File // descriptors from 0 on; nil is /dev/null
 	// newSession makes the process a session leader, with the terminal at
 	// descriptor 1 as its own where terminal is set.
 	newSession, terminal bool
@@ -62,9 +63,12 @@ func (s *shim) fork(r start, report func(proc.Proc, error)) {
 }
 
 func (s *shim) forkExec(r start) (proc.Proc, error) {
-	path, err := lookPath(r.argv, r.dir, r.env)
-	if err != nil {
-		return proc.Proc{}, err
+	path := r.program
+	if path == "" {
+		var err error
+		if path, err = lookPath(r.argv, r.dir, r.env); err != nil {
+			return proc.Proc{}, err
+		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

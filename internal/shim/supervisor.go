@@ -30,7 +30,14 @@ type supervisor struct {
 	link   *link
 	status *wire.Status // it has ended; its last words may still come
 	blind  bool         // none can be kept alive
+
+	program   string    // that is started; "" is our own
+	successor string    // the program that the supervisor wants in its place
+	since     time.Time // of the program; a new one has to prove itself
 }
+
+// probation is how long a new program must live to be kept when it dies.
+const probation = time.Minute
 
 // startSupervisor starts one, and a link to it. Where that is impossible it
 // counts as a death.
@@ -53,7 +60,7 @@ func (s *shim) startSupervisor() {
 	mouth.Fd() // makes it a blocking pipe, as a process expects
 	go s.hear(voice)
 	req := start{
-		argv: s.o.Supervisor, env: setEnv(s.o.Env, asideMarker, fmt.Sprint(os.Getpid())),
+		argv: s.o.Supervisor, program: s.supervisorProgram(), env: setEnv(s.o.Env, asideMarker, fmt.Sprint(os.Getpid())),
 		files: []*os.File{nil, mouth, mouth, theirs}, ownGroup: true, oom: s.oom.middle, side: proc.Aside,
 	}
 	s.sup.link, s.sup.status = nil, nil
@@ -144,6 +151,10 @@ func (s *shim) supervisorGone() {
 }
 
 func (s *shim) supervisorLost(why string) {
+	if s.replaced(why) {
+		s.startSupervisor()
+		return
+	}
 	wait, givenUp := s.facts.supervisorDied(time.Now())
 	switch {
 	case s.end.lastChance:
@@ -160,6 +171,40 @@ func (s *shim) supervisorLost(why string) {
 		s.say("%s, again and again, and no server lives", why)
 		s.finishAlone()
 	}
+}
+
+// replaced reports whether another program is to take the place of the supervisor
+// that has ended: the one that it wanted, or, after one that does not work, our
+// own again.
+func (s *shim) replaced(why string) bool {
+	sup := &s.sup
+	switch {
+	case sup.successor != "":
+		sup.program, sup.successor, sup.since = sup.successor, "", time.Now()
+		s.facts.reading = nil // it ended because it was told to
+		s.say("the supervisor is now %q", sup.program)
+		return true
+	case sup.program != "" && time.Since(sup.since) < probation:
+		s.say("%s: %q does not work here; the supervisor is the one before again", why, sup.program)
+		sup.program = ""
+		s.facts.reading = nil
+		return true
+	}
+	return false
+}
+
+// supervisorProgram is the file to run. Our own is run from where it was
+// installed, or, where another file stands there by now, from where we run
+// ourselves: a supervisor that dies is no upgrade.
+func (s *shim) supervisorProgram() string {
+	if s.sup.program != "" {
+		return s.sup.program
+	}
+	const self = "/proc/self/exe"
+	if sameProgram(s.o.Supervisor[0], self) {
+		return ""
+	}
+	return self
 }
 
 // hear prints what the supervisor itself writes, a panic as a rule.

@@ -43,7 +43,8 @@ const (
 	Print   = "print"   // Text: one line of sglaunch's own, to standard error at a line boundary
 	Quiet   = "quiet"   // Off: Print lines are not shown from now on; else they are again
 	Lease   = "lease"   // Text: what is patched right now and must be reverted ("" = nothing)
-	Ledger  = "ledger"  // Text: the supervisor's word on what it wants remembered (opaque)
+	Ledger  = "ledger"  // Text: what the next supervisor is to be given (opaque)
+	Replace = "replace" // Text: a program; whoever says so ends by itself, and the next supervisor is that program
 	Notify  = "notify"  // Text: states for systemd ("READY=1\nSTATUS=..."), passed on as they are
 	Finish  = "finish"  // Code, Text: end the launch with this exit code; the socket closes once nothing of the attempt lives and its output is drained
 )
@@ -138,7 +139,8 @@ type Hello struct {
 	Exited   *Status   `json:"exited,omitempty"` // of the newest attempt
 	TreeGone bool      `json:"tree_gone"`        // of the newest attempt
 	Drained  bool      `json:"drained"`
-	Output   int64     `json:"output"` // bytes of output so far, newest attempt
+	Output   int64     `json:"output"`             // bytes of output so far, newest attempt
+	Terminal bool      `json:"terminal,omitempty"` // the launch belongs to a terminal: with it, it ends
 	Asked    []int     `json:"asked,omitempty"`
 	Lease    string    `json:"lease,omitempty"`
 	Ledger   string    `json:"ledger,omitempty"`

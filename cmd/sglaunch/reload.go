@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sglaunch/internal/serve"
+)
+
+// reloadLimit bounds a reload: launch.toml may lie on a file system that hangs.
+const reloadLimit = 30 * time.Second
+
+func newReloadCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reload [NAME]",
+		Short: "Read launch.toml again without touching the server",
+		Long: `Read the launch.toml of a launch again. Limits, budgets, [stop], [hooks], [gpu]
+samples and [log] keep count from now on; rules and [log] rotate with the next
+attempt; what the server was started with (its command, environment, patches,
+rungs, names and paths) only with a new launch. What has changed is listed by
+these three. A file with a mistake changes nothing.
+
+SIGHUP does the same where the launch belongs to no terminal, as does
+systemctl reload.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := theOne(args)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), reloadLimit)
+			defer cancel()
+			_, accepted, err := serve.Say(ctx, l.Socket, serve.Request{Do: serve.DoReload, By: "sglaunch reload"})
+			if err != nil {
+				return fmt.Errorf("cannot reload %q: %w", l.Name, err)
+			}
+			return printReloaded(c.OutOrStdout(), l.Name, accepted.Fields)
+		},
+	}
+}
+
+// printReloaded lists the keys that have changed by the moment from which they
+// count.
+func printReloaded(w io.Writer, name string, changed map[string]any) error {
+	if len(changed) == 0 {
+		_, err := fmt.Fprintf(w, "%s: nothing has changed\n", name)
+		return err
+	}
+	fmt.Fprintf(w, "%s is reloaded\n", name)
+	for _, part := range []struct{ field, title string }{
+		{"now", "from now on"},
+		{"next_attempt", "with the next attempt (sglaunch restart begins one)"},
+		{"next_launch", "only with a new launch (stop it and run it again)"},
+	} {
+		keys, _ := changed[part.field].([]any)
+		if len(keys) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "%s:\n", part.title)
+		for _, key := range keys {
+			fmt.Fprintf(w, "  %v\n", key)
+		}
+	}
+	return nil
+}

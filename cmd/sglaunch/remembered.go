@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"sglaunch/internal/config"
+	"sglaunch/supervisor"
+)
+
+// remembered is the configuration of a launch as its supervisors hand it on, by
+// the shim's memory: a file that is edited, or gone, while the server serves
+// changes nothing before somebody says reload.
+type remembered struct {
+	Began []byte `json:"began"` // launch.toml as the launch began with it
+	Newer []byte `json:"newer"` // as it was reloaded last; nil: never
+}
+
+// rereader reads a launch's configuration: as it was when the launch began, and
+// again at each reload.
+type rereader struct {
+	flags   *launchFlags
+	command []string
+
+	mu   sync.Mutex // guards what follows
+	held remembered
+	cfg  config.Config // in force
+}
+
+// newRereader takes up what the supervisor before has left; "" = this is the
+// first one.
+func newRereader(flags *launchFlags, command []string, left string) (*rereader, error) {
+	r := &rereader{flags: flags, command: command}
+	var err error
+	if left != "" {
+		err = json.Unmarshal([]byte(left), &r.held)
+	} else if flags.file != "" {
+		r.held.Began, err = config.ReadContent(flags.file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.cfg, err = r.load(r.held.Began); err != nil || r.held.Newer == nil {
+		return r, err
+	}
+	newer, err := r.load(r.held.Newer)
+	r.cfg = config.Going(r.cfg, newer)
+	return r, err
+}
+
+func (r *rereader) load(content []byte) (config.Config, error) {
+	return config.Load(config.Options{Path: r.flags.file, Content: content, Command: r.command, Sets: config.SetsFrom(r.flags.set)})
+}
+
+// remember is for the next supervisor.
+func (r *rereader) remember() string {
+	if r.flags.file == "" {
+		return ""
+	}
+	text, err := json.Marshal(r.held)
+	if err != nil {
+		return "" // bytes always encode
+	}
+	return string(text)
+}
+
+// again is supervisor.Setup.Reload.
+func (r *rereader) again() (supervisor.Reloaded, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	content, err := config.ReadContent(r.flags.file)
+	if err != nil {
+		return supervisor.Reloaded{}, err
+	}
+	newer, err := r.load(content)
+	if err != nil {
+		return supervisor.Reloaded{}, err
+	}
+	going := config.Going(r.cfg, newer)
+	setup, options, err := launchOf(going, r.flags.quiet)
+	if err != nil {
+		return supervisor.Reloaded{}, err
+	}
+	re := supervisor.Reloaded{Settings: setup.Settings, Options: options}
+	for _, c := range config.Changes(r.cfg, newer) {
+		list := map[config.When]*[]string{
+			config.Now: &re.Now, config.NextAttempt: &re.NextAttempt, config.NextLaunch: &re.NextLaunch,
+		}[c.When]
+		*list = append(*list, c.Key)
+	}
+	r.cfg, r.held.Newer = going, slices.Clip(content)
+	re.Remember = r.remember()
+	return re, nil
+}
+
+// setup is what the supervisor begins with, or goes on with.
+func (r *rereader) setup() (supervisor.Setup, supervisor.Options, error) {
+	setup, options, err := launchOf(r.cfg, r.flags.quiet)
+	if err != nil {
+		return setup, options, err
+	}
+	setup.Remember = r.remember()
+	if r.flags.file != "" {
+		setup.Reload = r.again
+	}
+	return setup, options, nil
+}

@@ -1,0 +1,94 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"sglaunch/internal/serve"
+	"sglaunch/internal/shim/wire"
+)
+
+// What changes in a launch whose server goes on: its configuration, and the
+// program that supervises it.
+
+var errNothingToReload = errors.New("cannot reload: this launch was started without a launch.toml; its flags belong to the command line")
+
+// reload reads the configuration again and goes on by it, as far as that is
+// possible with the server that runs. What it returns says which keys have
+// changed and from when each counts. It may be called from any goroutine.
+func (h *Hands) reload(by string) (map[string]any, error) {
+	if h.Reload == nil {
+		return nil, errNothingToReload
+	}
+	h.reloading.Lock()
+	defer h.reloading.Unlock()
+	r, err := h.Reload()
+	if err != nil {
+		return nil, fmt.Errorf("cannot reload, all stays as it was: %w", err)
+	}
+	h.live.Store(&r.Settings)
+	h.reader.UseRules(r.Rules)
+	h.front.hooks.Change(r.Hooks)
+	h.order(wire.Message{Type: wire.Ledger, Text: r.Remember})
+	h.loop.Post(0, Reload{By: by, Options: r.Options, Text: r.String()})
+	changed := map[string]any{}
+	for when, keys := range map[string][]string{"now": r.Now, "next_attempt": r.NextAttempt, "next_launch": r.NextLaunch} {
+		if len(keys) > 0 {
+			changed[when] = keys
+		}
+	}
+	return changed, nil
+}
+
+// hangup is a SIGHUP to a service: it reads its configuration again.
+func (h *Hands) hangup() {
+	if _, err := h.reload("SIGHUP"); err != nil {
+		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: SIGHUP: " + err.Error()})
+	}
+}
+
+// String says what has changed, in one line.
+func (r Reloaded) String() string {
+	var parts []string
+	for _, p := range []struct {
+		keys []string
+		when string
+	}{{r.Now, "from now on"}, {r.NextAttempt, "with the next attempt"}, {r.NextLaunch, "only with a new launch (stop it and run it again)"}} {
+		if len(p.keys) > 0 {
+			parts = append(parts, strings.Join(p.keys, ", ")+" "+p.when)
+		}
+	}
+	if len(parts) == 0 {
+		return "reloaded: nothing has changed"
+	}
+	return "reloaded: " + strings.Join(parts, "; ")
+}
+
+// handOver lets another program go on in this one's place, if the two speak the
+// same. The server does not notice; what is under way is asked for again.
+func (h *Hands) handOver(r serve.Request) error {
+	switch {
+	case r.Protocol != wire.Version:
+		return fmt.Errorf("cannot upgrade: the launch's shim speaks protocol %d and the new program %d; stop the launch and run it anew", wire.Version, r.Protocol)
+	case r.Journal < JournalVersion:
+		return fmt.Errorf("cannot upgrade: the launch's journal is of version %d and the new program reads %d; it is older", JournalVersion, r.Journal)
+	}
+	info, err := os.Stat(r.Program)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("cannot upgrade: there is no program %q", r.Program)
+	case err != nil:
+		return fmt.Errorf("cannot upgrade: %w", err)
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("cannot upgrade: %q is no program", r.Program)
+	}
+	select {
+	case h.leave <- r.Program:
+		return nil
+	default:
+		return errors.New("cannot upgrade: an upgrade is under way")
+	}
+}
