@@ -5,16 +5,22 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"sglaunch/internal/tune/bench"
 )
 
+// tester is what an actor needs of a test, be it one of rapid.
+type tester interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
 // actor plays a night: it performs what Night asks for as a script says, or as a
 // world does.
 type actor struct {
-	t       testing.TB
+	t       tester
 	study   Study
 	base    map[string]Value
 	facts   Facts
@@ -26,7 +32,7 @@ type actor struct {
 
 var evening = time.Date(2026, 2, 19, 22, 0, 0, 0, time.UTC)
 
-func newActor(t testing.TB) *actor {
+func newActor(t tester) *actor {
 	s := DefaultStudy()
 	s.Name, s.Base = "night", "launch.toml"
 	s.Deadline = Deadline{In: 10 * time.Hour}

@@ -24,7 +24,7 @@ const spareBlocks = 3
 // smallest effect that counts.
 func (n *Night) finalists() []string {
 	var ids []string
-	for _, s := range n.standings() {
+	for _, s := range n.standings(Screen, Narrow) {
 		if len(ids) < n.plan.Study.Finalists && s.ratio > -math.Log1p(n.plan.Study.MinimumEffect) {
 			ids = append(ids, s.trial)
 		}

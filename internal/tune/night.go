@@ -37,7 +37,8 @@ type launch struct {
 	ended       *Ended
 	endedAt     time.Time
 	interrupted bool
-	void        bool // it lies in a stretch in which the baseline drifted
+	void        bool     // it lies in a stretch in which the baseline drifted
+	judged      *outcome // once it is over; a new plan and a drift judge anew
 }
 
 func (l *launch) open() bool { return l.ended == nil && !l.interrupted }
@@ -102,6 +103,8 @@ func (n *Night) admits(r Record) error {
 	}
 	p, planned := r.Body.(Planned)
 	switch {
+	case n.done != nil:
+		return fmt.Errorf("the night is over")
 	case planned && p.Version > RecordVersion:
 		return fmt.Errorf("it was written by a newer sglaunch (version %d, this one knows up to %d)", p.Version, RecordVersion)
 	case planned && (len(p.Trials) == 0 || !p.Trials[0].Baseline()):
@@ -206,6 +209,9 @@ func (n *Night) planned(p Planned) {
 		p.Deadline = n.plan.Deadline
 	}
 	n.plan = p
+	for _, l := range n.launches {
+		l.judged = nil
+	}
 	n.trials = map[string]Trial{}
 	for _, t := range p.Trials {
 		n.trials[t.ID] = t
@@ -268,7 +274,7 @@ func (n *Night) voidBetween(from, to int) {
 	}
 	for _, l := range n.launches {
 		if l.Launch > from && l.Launch < to && l.Slot.Trial != BaselineID && !again[l.Slot.Trial] {
-			l.void = true
+			l.void, l.judged = true, nil
 		}
 	}
 }

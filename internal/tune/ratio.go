@@ -48,22 +48,23 @@ func (n *Night) beside(l *launch) (score float64, ok bool) {
 	return 0, false
 }
 
-// standing is how a trial stands after the screening.
+// standing is how a trial stands before the fresh launches.
 type standing struct {
 	trial string
 	ratio float64 // mean log ratio to the baseline beside each launch
 	n     int
 }
 
-// standings are the trials that were measured and are still in, best first.
-func (n *Night) standings() []standing {
+// standings are the trials that were measured in the given stages and are still
+// in, best first.
+func (n *Night) standings(stages ...Stage) []standing {
 	var all []standing
 	for _, t := range n.plan.Trials[1:] {
 		if _, out := n.skipped(t.ID); out {
 			continue
 		}
 		s := standing{trial: t.ID}
-		for _, l := range n.samples(t.ID, Screen, Narrow) {
+		for _, l := range n.samples(t.ID, stages...) {
 			if b, ok := n.beside(l.launch); ok {
 				s.ratio += l.score - b
 				s.n++

@@ -39,7 +39,7 @@ func (n *Night) screen(now time.Time) step {
 		return n.slot(Screen, BaselineID, "the baseline again")
 	case more:
 		return n.slot(Screen, next.ID, "not measured yet")
-	case n.sinceBaseline() > 0 && n.fits(now, n.cost(BaselineID)):
+	case n.sinceBaseline(Screen) > 0 && n.fits(now, n.cost(BaselineID)):
 		return n.slot(Screen, BaselineID, "the baseline closes the screening")
 	}
 	return stageDone
@@ -47,7 +47,7 @@ func (n *Night) screen(now time.Time) step {
 
 // narrow launches the best third twice more, where the search is halving.
 func (n *Night) narrow(now time.Time) step {
-	third := n.standings()
+	third := n.standings(Screen)
 	third = third[:(len(third)+2)/3]
 	if n.plan.Study.Search != Halving || len(third) <= n.plan.Study.Finalists || len(n.confirmed(BaselineID)) > 0 {
 		return stageDone
@@ -62,7 +62,7 @@ func (n *Night) narrow(now time.Time) step {
 		return n.slot(Narrow, BaselineID, "the baseline again")
 	case more:
 		return n.slot(Narrow, fewest.trial, "among the best third")
-	case n.sinceBaseline() > 0 && n.fits(now, n.cost(BaselineID)):
+	case n.sinceBaseline(Narrow) > 0 && n.fits(now, n.cost(BaselineID)):
 		return n.slot(Narrow, BaselineID, "the baseline closes the round")
 	}
 	return stageDone
@@ -94,20 +94,20 @@ func (n *Night) baselineDue(now time.Time) bool {
 	if len(all) == 0 {
 		return true
 	}
-	b, since := n.plan.Study.Baseline, n.sinceBaseline()
+	b, since := n.plan.Study.Baseline, n.sinceBaseline(Screen, Narrow)
 	return since >= b.Every || since > 0 && now.Sub(all[len(all)-1].endedAt) >= b.Within
 }
 
-// sinceBaseline counts the launches before the fresh ones that count and have no
-// baseline after them yet.
-func (n *Night) sinceBaseline() int {
+// sinceBaseline counts the launches of stages before the fresh ones that count
+// and have no baseline after them yet.
+func (n *Night) sinceBaseline(stages ...Stage) int {
 	last := 0
 	if all := n.samples(BaselineID, Screen, Narrow); len(all) > 0 {
 		last = all[len(all)-1].Launch
 	}
 	since := 0
 	for _, t := range n.plan.Trials[1:] {
-		for _, s := range n.samples(t.ID, Screen, Narrow) {
+		for _, s := range n.samples(t.ID, stages...) {
 			if s.Launch > last {
 				since++
 			}
@@ -120,7 +120,7 @@ func (n *Night) sinceBaseline() int {
 // of the baseline.
 func (n *Night) confirmCost() time.Duration {
 	dearest := n.cost(BaselineID)
-	for _, s := range n.standings() {
+	for _, s := range n.standings(Screen, Narrow) {
 		dearest = max(dearest, n.cost(s.trial))
 	}
 	return time.Duration(n.plan.Study.Repeats) * (dearest + n.cost(BaselineID))

@@ -27,15 +27,25 @@ type outcome struct {
 	why    string
 }
 
-// outcome judges a launch by all that is recorded of it.
+// outcome is what a launch amounts to, by all that is recorded of it.
 func (n *Night) outcome(l *launch) outcome {
+	if l.open() {
+		return outcome{status: running}
+	}
+	if l.judged == nil {
+		o := n.assess(l)
+		l.judged = &o
+	}
+	return *l.judged
+}
+
+// assess judges a launch that is over.
+func (n *Night) assess(l *launch) outcome {
 	switch {
 	case l.interrupted:
 		return outcome{status: interrupted, why: "the tuner was interrupted"}
 	case l.void:
 		return outcome{status: invalid, why: "the baseline drifted meanwhile"}
-	case l.ended == nil:
-		return outcome{status: running}
 	}
 	if c, ok := ClassOf(*l.ended); ok {
 		return outcome{status: failed, why: describe(c, *l.ended)}
