@@ -159,8 +159,18 @@ type Activity struct {
 	Compilers []string      `json:"compilers,omitempty"`
 	Downloads bool          `json:"downloads,omitempty"` // bytes arrive from the network
 	GPUs      []GPUActivity `json:"gpus,omitempty"`
-	Missing   []string      `json:"missing,omitempty"` // sources that gave nothing this time, and why
-	Blocked   []string      `json:"blocked,omitempty"` // members in uninterruptible sleep
+	Pressure  *Pressure     `json:"pressure,omitempty"` // nil = not known, or nobody looked
+	Cached    *float64      `json:"cached,omitempty"`   // share of the weights that is in the page cache; nil likewise
+	Missing   []string      `json:"missing,omitempty"`  // sources that gave nothing this time, and why
+	Blocked   []string      `json:"blocked,omitempty"`  // members in uninterruptible sleep
+}
+
+// Pressure is how much of the last ten seconds a task of the server, or of the
+// machine, waited for a resource, in percent.
+type Pressure struct {
+	CPU    float64 `json:"cpu"`
+	Memory float64 `json:"memory"`
+	IO     float64 `json:"io"`
 }
 
 // GPUActivity is one GPU's part of an Activity. Negative means unknown.

@@ -13,6 +13,8 @@ const (
 	movedMemory = 64 << 20 // of GPU memory, up or down
 	movedFaults = 1000     // page faults a second: a warm page cache reads nothing
 	movedCPU    = 0.05     // cores used while a compiler is at work
+	movedCached = 0.002    // of the weights, into the page cache
+	pressing    = 10       // percent of the time that a task waited
 	spinning    = 50       // percent of GPU use that is no idling
 	idleCores   = 0.5      // of CPU, of the whole tree: polling, not work
 )
@@ -30,9 +32,11 @@ func (m *Machine) activity(a Activity) {
 	m.run.Cores = max(a.CPU-before.CPU, 0) / seconds
 	what := moving(m.run.Phase, before, a, seconds)
 	if what == "" {
+		m.tellSuspect()
 		return
 	}
 	m.moved(what)
+	m.tellBusy()
 	if m.run.ready() {
 		// While starting, the sources speak for all ranks and do not refute
 		// one's fatal line. In service nothing moves without every rank.
@@ -46,6 +50,8 @@ func moving(p phases.Phase, a, b Activity, seconds float64) string {
 	switch {
 	case grown(a.ReadBytes, b.ReadBytes) >= movedBytes && p < phases.Ready:
 		return "reading from storage"
+	case a.Cached != nil && b.Cached != nil && *b.Cached-*a.Cached >= movedCached && p < phases.Ready:
+		return "weights come into the page cache" // a network file system may count no bytes
 	case len(b.Compilers) > 0 && (b.CPU-a.CPU)/seconds > movedCPU:
 		return "compiling (" + strings.Join(b.Compilers, ", ") + ")"
 	case b.Downloads:

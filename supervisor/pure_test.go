@@ -13,7 +13,7 @@ import (
 // alone, or a journal could not be replayed.
 var core = []string{
 	"budget.go", "checking.go", "ending.go", "ladder.go", "machine.go", "moving.go", "neighbour.go", "options.go", "policy.go",
-	"rungs.go", "snapshot.go", "state.go", "suspect.go", "turns.go", "verdict.go", "watching.go",
+	"rungs.go", "silence.go", "snapshot.go", "state.go", "suspect.go", "turns.go", "verdict.go", "watching.go",
 }
 
 // coreImports are all that the core may import.

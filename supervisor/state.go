@@ -60,6 +60,7 @@ type run struct {
 	Activity    string
 	Healthy     bool // served long enough for budgets to start anew
 
+	Heard   time.Time // last fact from the output
 	Moved   time.Time // last proof of progress, by any source
 	MovedBy string
 	Quiet   time.Duration // longest stretch of the phase in which nothing moved

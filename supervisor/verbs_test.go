@@ -206,6 +206,13 @@ func (g args) reading() Activity {
 		CPU: g.number("cpu", 0), ReadBytes: uint64(g.number("bytes", 0)), Faults: uint64(g.number("faults", 0)),
 		Compilers: g.list("compilers"), Blocked: g.list("blocked"), Missing: g.list("missing"), Downloads: g.has("downloads"),
 	}
+	if g.named["io"] != "" {
+		r.Pressure = &Pressure{IO: g.number("io", 0), CPU: g.number("cpu_pressure", 0)}
+	}
+	if g.named["cached"] != "" {
+		share := g.number("cached", 0) / 100
+		r.Cached = &share
+	}
 	if g.named["util"] != "" {
 		for i := range 2 {
 			r.GPUs = append(r.GPUs, GPUActivity{Index: i, Used: int64(g.number("used", 0)), Util: int(g.number("util", 0)), MemUtil: int(g.number("memutil", 0))})

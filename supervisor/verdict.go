@@ -183,12 +183,7 @@ func (m *Machine) standing() string {
 	if m.run.ReadAt.IsZero() {
 		return "processes and GPUs could not be read"
 	}
-	parts := []string{fmt.Sprintf("CPU %.1f", m.run.Cores)}
-	for _, g := range a.GPUs {
-		if g.Util > spinning && g.MemUtil == 0 {
-			parts = append(parts, fmt.Sprintf("GPU %d at %d %% with no memory traffic", g.Index, g.Util))
-		}
-	}
+	parts := append([]string{fmt.Sprintf("CPU %.1f", m.run.Cores)}, spinners(a.GPUs)...)
 	if len(a.Compilers) == 0 {
 		parts = append(parts, "no compiler")
 	} else {
@@ -200,7 +195,31 @@ func (m *Machine) standing() string {
 	if len(a.Missing) > 0 {
 		parts = append(parts, "not known: "+strings.Join(slices.Sorted(slices.Values(a.Missing)), ", "))
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(parts, "; ") + m.burden()
+}
+
+// spinners says which GPUs are busy with nothing, which is how a collective
+// looks that waits in vain.
+func spinners(gpus []GPUActivity) []string {
+	var which []string
+	low, high := 100, 0
+	for _, g := range gpus {
+		if g.Util > spinning && g.MemUtil == 0 {
+			which = append(which, fmt.Sprint(g.Index))
+			low, high = min(low, g.Util), max(high, g.Util)
+		}
+	}
+	share := fmt.Sprintf("%d %%", high)
+	if low < high {
+		share = fmt.Sprintf("%d to %d %%", low, high)
+	}
+	switch {
+	case len(which) == 0:
+		return nil
+	case len(which) == len(gpus) && len(gpus) > 1:
+		return []string{fmt.Sprintf("all %d GPUs at %s with no memory traffic", len(gpus), share)}
+	}
+	return []string{fmt.Sprintf("GPU %s at %s with no memory traffic", strings.Join(which, ", "), share)}
 }
 
 // causeOfRank explains why a rank vanished, as far as its status tells.

@@ -30,10 +30,15 @@ type watcher struct {
 	proofs  map[string]*proof // by patch
 	env     []string          // what an overlay adds to the server's environment
 	sample  gpu.Sample
-	prober  *probe.Prober // of the attempt
-	asking  int           // requests of ours that the server works on
-	asked   time.Time     // the newest of them ended
-	worked  time.Time     // a batch was last seen in the output that is not for us
+
+	pressure  string   // folder that tells the pressure on the server; "" = not looked for
+	cached    *float64 // share of the weights in the page cache, while it is looked at
+	uncounted string   // why it is not known
+
+	prober *probe.Prober // of the attempt
+	asking int           // requests of ours that the server works on
+	asked  time.Time     // the newest of them ended
+	worked time.Time     // a batch was last seen in the output that is not for us
 }
 
 func newWatcher(h *Hands) *watcher {
@@ -65,11 +70,12 @@ func (w *watcher) member(attempt int, p wire.Proc) {
 // attempt watches one attempt until ctx ends.
 func (w *watcher) attempt(ctx context.Context, attempt int, server wire.Proc) {
 	w.mu.Lock()
-	w.now, w.server = attempt, server.PID
+	w.now, w.server, w.pressure = attempt, server.PID, ""
 	w.members[server.PID] = server
 	w.mu.Unlock()
 	w.h.work.Go(func() { w.processes(ctx, attempt, server) })
 	w.h.work.Go(func() { w.probe(ctx, attempt) })
+	w.h.work.Go(func() { w.residency(ctx) })
 }
 
 // seen follows the output as far as the watcher needs it.
@@ -135,6 +141,7 @@ func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) 
 		}
 		if now := time.Now(); !now.Before(next) {
 			a := w.activity(ctx, sampler)
+			w.burden(&a, proc.ID{PID: server.PID, Start: server.Start})
 			w.h.launch.memory.compiling(attempt, a.Compilers)
 			w.h.loop.Post(attempt, a)
 			next = now.Add(w.pace())

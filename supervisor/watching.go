@@ -20,6 +20,7 @@ func (m *Machine) seen(o phases.Observation) {
 	if !m.running() {
 		return
 	}
+	m.run.Heard = m.now
 	switch o.Kind {
 	case phases.KindFault:
 		m.fault(o)

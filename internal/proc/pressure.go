@@ -3,29 +3,57 @@ package proc
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// Pressure is how much of the last ten seconds the machine spent waiting, in
-// percent. Some: at least one task waited; full: all that could run did.
+// Pressure is how much of the last ten seconds tasks spent waiting, in percent.
+// Some: at least one waited; full: all that could have run did.
 type Pressure struct {
 	CPU                float64 // some
 	Memory, MemoryFull float64
 	IO, IOFull         float64
 }
 
-// ReadPressure reads /proc/pressure. The error says that the kernel does not
-// keep it; nothing is known then.
-func ReadPressure() (Pressure, error) {
+// machinePressure is where the kernel tells the pressure of the whole machine.
+const machinePressure = "/proc/pressure"
+
+// PressureOf is the folder that tells under which pressure a process works: its
+// cgroup, or the machine where that tells nothing of its own.
+func PressureOf(pid int) string {
+	mounts, errMounts := fileOf(pid, "mountinfo", 1<<20)
+	groups, errGroups := fileOf(pid, "cgroup", 4<<10)
+	if errMounts != nil || errGroups != nil {
+		return machinePressure
+	}
+	for _, folder := range cgroupFolders(string(mounts), string(groups)) {
+		if _, err := os.Stat(filepath.Join(folder, "io.pressure")); err == nil && isCgroup(folder) {
+			return folder
+		}
+	}
+	return machinePressure
+}
+
+// ReadPressure reads what a folder of PressureOf tells. Each file has its own
+// short limit. The error says that the kernel does not keep it or does not
+// answer; nothing is known then.
+func ReadPressure(folder string) (Pressure, error) {
 	var p Pressure
 	var cpuFull float64 // of a machine as a whole it is always 0
+	suffix := ".pressure"
+	if folder == machinePressure {
+		suffix = ""
+	}
 	for name, into := range map[string][2]*float64{
 		"cpu": {&p.CPU, &cpuFull}, "memory": {&p.Memory, &p.MemoryFull}, "io": {&p.IO, &p.IOFull},
 	} {
-		text, err := guarded(readLimit, func() ([]byte, error) { return os.ReadFile("/proc/pressure/" + name) })
+		text, err := guarded(readLimit, func() ([]byte, error) { return os.ReadFile(filepath.Join(folder, name+suffix)) })
 		if err == nil {
 			*into[0], *into[1], err = parsePressure(text)
 		}
@@ -34,6 +62,12 @@ func ReadPressure() (Pressure, error) {
 		}
 	}
 	return p, nil
+}
+
+// NoPressure reports whether an error of ReadPressure says that the kernel does
+// not keep pressure at all, which is nothing to wonder at.
+func NoPressure(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EOPNOTSUPP)
 }
 
 // parsePressure reads "some avg10=1.23 avg60=..." and the same for full, which

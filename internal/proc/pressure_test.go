@@ -19,11 +19,37 @@ func TestParsePressure(t *testing.T) {
 }
 
 func TestReadPressure(t *testing.T) {
-	p, err := ReadPressure()
+	p, err := ReadPressure(machinePressure)
 	if _, missing := os.Stat("/proc/pressure/io"); (missing == nil) != (err == nil) && !errors.Is(err, errStuck) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if p.CPU < 0 || p.CPU > 100 || p.IOFull > p.IO {
 		t.Errorf("%+v", p)
+	}
+}
+
+// A cgroup tells of its own members; where there is none, the machine does.
+func TestPressureOf(t *testing.T) {
+	folder := PressureOf(os.Getpid())
+	if folder != machinePressure && !isCgroup(folder) {
+		t.Errorf("%q is neither the machine nor a cgroup", folder)
+	}
+	if got := PressureOf(1 << 30); got != machinePressure {
+		t.Errorf("of nobody: %q", got)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"cpu", "memory", "io"} {
+		if err := os.WriteFile(dir+"/"+name+".pressure", []byte("some avg10=64.00 avg60=0 avg300=0 total=1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p, err := ReadPressure(dir); p.IO != 64 || err != nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if err := os.Remove(dir + "/io.pressure"); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := ReadPressure(dir); err == nil {
+		t.Errorf("nothing is known of IO, and yet: %+v", p)
 	}
 }
