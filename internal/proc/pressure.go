@@ -21,8 +21,8 @@ type Pressure struct {
 	IO, IOFull         float64
 }
 
-// machinePressure is where the kernel tells the pressure of the whole machine.
-const machinePressure = "/proc/pressure"
+// MachinePressure is where the kernel tells the pressure of the whole machine.
+const MachinePressure = "/proc/pressure"
 
 // PressureOf is the folder that tells under which pressure a process works: its
 // cgroup, or the machine where that tells nothing of its own.
@@ -30,14 +30,14 @@ func PressureOf(pid int) string {
 	mounts, errMounts := fileOf(pid, "mountinfo", 1<<20)
 	groups, errGroups := fileOf(pid, "cgroup", 4<<10)
 	if errMounts != nil || errGroups != nil {
-		return machinePressure
+		return MachinePressure
 	}
 	for _, folder := range cgroupFolders(string(mounts), string(groups)) {
 		if _, err := os.Stat(filepath.Join(folder, "io.pressure")); err == nil && isCgroup(folder) {
 			return folder
 		}
 	}
-	return machinePressure
+	return MachinePressure
 }
 
 // ReadPressure reads what a folder of PressureOf tells. Each file has its own
@@ -47,7 +47,7 @@ func ReadPressure(folder string) (Pressure, error) {
 	var p Pressure
 	var cpuFull float64 // of a machine as a whole it is always 0
 	suffix := ".pressure"
-	if folder == machinePressure {
+	if folder == MachinePressure {
 		suffix = ""
 	}
 	for name, into := range map[string][2]*float64{

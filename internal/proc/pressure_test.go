@@ -19,7 +19,7 @@ func TestParsePressure(t *testing.T) {
 }
 
 func TestReadPressure(t *testing.T) {
-	p, err := ReadPressure(machinePressure)
+	p, err := ReadPressure(MachinePressure)
 	if _, missing := os.Stat("/proc/pressure/io"); (missing == nil) != (err == nil) && !errors.Is(err, errStuck) {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -31,10 +31,10 @@ func TestReadPressure(t *testing.T) {
 // A cgroup tells of its own members; where there is none, the machine does.
 func TestPressureOf(t *testing.T) {
 	folder := PressureOf(os.Getpid())
-	if folder != machinePressure && !isCgroup(folder) {
+	if folder != MachinePressure && !isCgroup(folder) {
 		t.Errorf("%q is neither the machine nor a cgroup", folder)
 	}
-	if got := PressureOf(1 << 30); got != machinePressure {
+	if got := PressureOf(1 << 30); got != MachinePressure {
 		t.Errorf("of nobody: %q", got)
 	}
 	dir := t.TempDir()

@@ -162,7 +162,7 @@ func (w *window) add(s gpu.Sample, ours []gpu.GPU) {
 	}
 	w.celsius.add(float64(hottest))
 	w.watts.add(float64(watts) / 1000)
-	if p, err := proc.ReadPressure(); err == nil {
+	if p, err := proc.ReadPressure(proc.MachinePressure); err == nil {
 		w.pressure.add(max(p.CPU, p.Memory, p.IO) / 100)
 	}
 	if w.file != nil {
