@@ -100,7 +100,7 @@ func patchSet(names []string, lists ...[]patch.Patch) ([]patch.Patch, error) {
 // tried is the launch.toml of a trial: what would be served, under the night's
 // name, without hooks and without a second attempt. The tuner alone tries
 // again, and no router must ever hear of it.
-func (s *site) tried(t tune.Trial, cold string) (config.Config, error) {
+func (s *site) tried(t tune.Trial, stage tune.Stage, cold string) (config.Config, error) {
 	c, err := served(s.base, s.study, t)
 	if err != nil {
 		return c, err
@@ -109,11 +109,22 @@ func (s *site) tried(t tune.Trial, cold string) (config.Config, error) {
 	c.Relaunch.Policy, c.Relaunch.Fallbacks, c.Fallbacks = "never", nil, nil
 	c.Hooks = config.Default().Hooks
 	c.Listen, c.Log.Directory = config.Default().Listen, ""
+	if stage == tune.Screen {
+		checkAnswers(&c, t)
+	}
 	c.Ready.Timeout = min(c.Ready.Timeout, s.study.Limits.Start)
 	for name, folder := range s.caches(t, cold) {
 		addEnv(&c, name, folder)
 	}
 	return c, nil
+}
+
+// checkAnswers has the answers of a changed server looked at, unless the base
+// says that they never are: what is fast and wrong must not win.
+func checkAnswers(c *config.Config, t tune.Trial) {
+	if c.Ready.OutputCheck == "auto" && !t.Baseline() {
+		c.Ready.OutputCheck = "always"
+	}
 }
 
 // cacheVariables name the folders of compiled kernels and tuning results. What

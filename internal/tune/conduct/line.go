@@ -7,15 +7,24 @@ import (
 	"sglaunch/internal/tune"
 )
 
-// Line is a record as one line for a person; "" for those that say nothing new.
-func Line(r tune.Record) string {
+// teller puts records into words for a person: trials by their names.
+type teller struct{ names map[string]string }
+
+// lineMost is how long a line may be: the rest is in the report.
+const lineMost = 200
+
+// line is a record as one line; "" for those that say nothing new.
+func (t *teller) line(r tune.Record) string { return clip(t.words(r), lineMost) }
+
+func (t *teller) words(r tune.Record) string {
 	switch b := r.Body.(type) {
 	case tune.Planned:
+		t.learn(b.Trials)
 		return fmt.Sprintf("%d trials beside the baseline; a server serves by %s", len(b.Trials)-1, b.Deadline.Format("Mon 15:04"))
 	case tune.Resumed:
 		return "the night goes on"
 	case tune.Intended:
-		return fmt.Sprintf("launch %d: %s, %s", b.Launch, b.Slot.Trial, b.Slot.Stage)
+		return fmt.Sprintf("launch %d (%s): %s", b.Launch, b.Slot.Stage, t.name(b.Slot.Trial))
 	case tune.Ready:
 		return fmt.Sprintf("launch %d is ready after %s%s", b.Launch, round(b.Took), but(b.Differs))
 	case tune.Flushed:
@@ -25,14 +34,11 @@ func Line(r tune.Record) string {
 	case tune.Measured:
 		return measuredLine(b)
 	case tune.Ended:
-		if b.Outcome == "stopped" {
-			return ""
-		}
-		return fmt.Sprintf("launch %d %s: %s", b.Launch, strings.ReplaceAll(b.Outcome, "_", " "), either(b.Cause, b.Text))
+		return endedLine(b)
 	case tune.Settled:
 		return settledLine(b)
 	case tune.Skipped:
-		return fmt.Sprintf("%s is not tried: %s", b.Trial, b.Text)
+		return fmt.Sprintf("not tried: %s: %s", t.name(b.Trial), b.Text)
 	case tune.Drifted:
 		return fmt.Sprintf("the baseline moved by %+.1f %% between launches %d and %d", 100*b.Change, b.From, b.To)
 	case tune.Broke:
@@ -40,13 +46,39 @@ func Line(r tune.Record) string {
 	case tune.Decided:
 		return b.Verdict.Text
 	case tune.Serving:
-		return fmt.Sprintf("launch %d serves (%s)", b.Launch, b.Trial)
+		return fmt.Sprintf("launch %d serves: %s", b.Launch, t.name(b.Trial))
 	case tune.StopAsked:
 		return "the trials end: asked by " + b.By
 	case tune.Done:
 		return b.Text
 	}
 	return ""
+}
+
+func (t *teller) learn(trials []tune.Trial) {
+	t.names = map[string]string{}
+	for _, one := range trials {
+		t.names[one.ID] = one.Name
+	}
+}
+
+// name of a trial; its ID where the plan does not know it any more.
+func (t *teller) name(id string) string {
+	if name, ok := t.names[id]; ok {
+		return name
+	}
+	return id
+}
+
+func endedLine(b tune.Ended) string {
+	if b.Outcome == "stopped" && !b.Unkillable && b.Held == "" {
+		return ""
+	}
+	text := fmt.Sprintf("launch %d %s: %s", b.Launch, strings.ReplaceAll(b.Outcome, "_", " "), either(b.Cause, b.Text))
+	if b.Held != "" {
+		text += "; " + b.Held
+	}
+	return text
 }
 
 func measuredLine(b tune.Measured) string {

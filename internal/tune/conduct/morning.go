@@ -26,6 +26,7 @@ func (s *site) promoted(t tune.Trial) (config.Config, error) {
 	if err != nil || t.Baseline() {
 		return c, err
 	}
+	checkAnswers(&c, t)
 	for name, folder := range s.caches(t, "") {
 		if _, own := c.Server.Env[name]; !own {
 			addEnv(&c, name, folder)

@@ -24,9 +24,10 @@ type account struct {
 
 	checked    string            // of the output: ok, failed; "" = not checked
 	effects    map[string]string // of patches, by name
-	held       string            // what holds GPU memory or ports still
-	unkillable string            // processes that would not go
-	hardware   string            // Xid events
+	applied    map[string]bool
+	held       string // what holds GPU memory or ports still
+	unkillable string // processes that would not go
+	hardware   string // Xid events
 }
 
 // readAccount reads the records of a launch; "" stands for the newest of that
@@ -43,7 +44,7 @@ func readAccount(state statedir.Dir, name, id string) (account, bool) {
 	if err != nil {
 		return account{}, false
 	}
-	a := account{dir: l.Path, effects: map[string]string{}}
+	a := account{dir: l.Path, effects: map[string]string{}, applied: map[string]bool{}}
 	if r, err := supervisor.ReadLaunchRecord(l.Record()); err == nil {
 		a.code, a.ended = r.Code, !r.Ended.IsZero()
 	}
@@ -76,8 +77,9 @@ func (a *account) readEvents(path string) {
 	}
 }
 
-// outcomes of an output check, as the launch tells them.
-var checks = map[string]string{"ok": "ok", "passed": "ok", "failed": "failed"}
+// checks are the results of an output check, as the launch tells them; of one
+// that was not done nothing is known.
+var checks = map[string]string{"passed": "ok", "partial": "partial", "corrupt": "failed"}
 
 func (a *account) take(e serve.Envelope) {
 	field := func(name string) string { s, _ := e.Fields[name].(string); return s }
@@ -85,6 +87,9 @@ func (a *account) take(e serve.Envelope) {
 	case "patch":
 		if effect := field("effect"); effect != "" {
 			a.effects[field("patch")] = effect
+		}
+		if field("state") == "applied" {
+			a.applied[field("patch")] = true
 		}
 	case "checked":
 		a.checked = checks[field("output_check")]

@@ -68,6 +68,7 @@ func Run(ctx context.Context, o Options) (int, error) {
 		return 0, err
 	}
 	s.trials = night.Plan().Trials
+	s.words.learn(s.trials)
 	end, err := c.run(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -274,7 +275,7 @@ func (s *site) emergency(ctx context.Context, cause error) (int, error) {
 
 // noted does what follows from a record that is on disk.
 func (s *site) noted(r tune.Record) {
-	if text := Line(r); text != "" {
+	if text := s.words.line(r); text != "" {
 		s.tell(text)
 		s.relay.say("STATUS=" + text)
 	}

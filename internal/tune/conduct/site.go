@@ -28,6 +28,7 @@ type site struct {
 	trials  []tune.Trial
 	began   time.Time // this tuner
 	tell    func(string)
+	words   teller
 }
 
 // markerName is in the environment of everything that a night starts, but for

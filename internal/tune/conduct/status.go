@@ -41,6 +41,7 @@ type Status struct {
 type Now struct {
 	Launch int       `json:"launch"`
 	Trial  string    `json:"trial"`
+	Name   string    `json:"name"` // of the trial
 	Stage  string    `json:"stage"`
 	Since  time.Time `json:"since"`
 	Ready  bool      `json:"ready"`
@@ -50,7 +51,7 @@ type Now struct {
 // StatusOf folds the records of a study into its status.
 func StatusOf(study string, records []tune.Record, running bool, now time.Time) Status {
 	st := Status{V: 1, Time: now, Study: study, Event: "tune_status", Running: running}
-	w := counting{status: &st, trials: map[int]string{}, measured: map[string]bool{}, skipped: map[string]bool{}}
+	w := counting{status: &st, words: &teller{}, trials: map[int]string{}, measured: map[string]bool{}, skipped: map[string]bool{}}
 	for _, r := range records {
 		w.take(r)
 	}
@@ -64,6 +65,7 @@ func StatusOf(study string, records []tune.Record, running bool, now time.Time) 
 // counting is a walk over records.
 type counting struct {
 	status   *Status
+	words    *teller
 	trials   map[int]string // of each launch
 	measured map[string]bool
 	skipped  map[string]bool
@@ -71,7 +73,7 @@ type counting struct {
 
 func (w *counting) take(r tune.Record) {
 	st := w.status
-	if text := Line(r); text != "" {
+	if text := w.words.line(r); text != "" {
 		st.Text = text
 	}
 	switch b := r.Body.(type) {
@@ -83,7 +85,7 @@ func (w *counting) take(r tune.Record) {
 	case tune.Intended:
 		st.Launches++
 		w.trials[b.Launch] = b.Slot.Trial
-		st.Now = &Now{Launch: b.Launch, Trial: b.Slot.Trial, Stage: string(b.Slot.Stage), Since: r.At}
+		st.Now = &Now{Launch: b.Launch, Trial: b.Slot.Trial, Name: w.words.name(b.Slot.Trial), Stage: string(b.Slot.Stage), Since: r.At}
 	case tune.Ready:
 		st.Now.Ready = true
 	case tune.Measuring:
@@ -103,7 +105,7 @@ func (w *counting) take(r tune.Record) {
 	case tune.Decided:
 		st.Winner, st.Verdict = b.Verdict.Winner, b.Verdict.Text
 	case tune.Serving:
-		st.Serving = b.Trial
+		st.Serving = w.words.name(b.Trial)
 	case tune.Resumed:
 		st.Now = nil
 	case tune.Done:
@@ -147,7 +149,7 @@ func (st Status) Print(w io.Writer) error {
 		case n.Ready:
 			doing = "is ready"
 		}
-		fmt.Fprintf(w, "  now: launch %d (%s, %s) %s, %s in\n", n.Launch, n.Trial, n.Stage, doing, round(st.Time.Sub(n.Since)))
+		fmt.Fprintf(w, "  now: launch %d (%s: %s) %s, %s in\n", n.Launch, n.Stage, n.Name, doing, round(st.Time.Sub(n.Since)))
 	}
 	if st.Verdict != "" {
 		fmt.Fprintf(w, "  verdict: %s\n", st.Verdict)

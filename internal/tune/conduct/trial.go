@@ -56,7 +56,7 @@ func (at *attempt) open(a tune.Launch) (err error) {
 		if a.Cold || at.study.Caches == tune.CachesCold {
 			cold = filepath.Join(folder, "caches")
 		}
-		at.config, err = at.tried(at.trial, cold)
+		at.config, err = at.tried(at.trial, a.Slot.Stage, cold)
 	}
 	if err != nil {
 		return err
@@ -118,10 +118,7 @@ func (at *attempt) await(ctx context.Context, until time.Time) (tune.Ready, *tun
 func (at *attempt) proven(ctx context.Context) tune.Ready {
 	r := tune.Ready{Launch: at.n, Took: time.Since(at.began)}
 	if a, ok := readAccount(at.state, at.server.Name, at.server.ID()); ok {
-		r.Checked = a.checked
-		if len(a.effects) > 0 {
-			r.Patches = a.effects
-		}
+		r.Checked, r.Patches = a.checked, at.effects(a)
 	}
 	info, err := at.at.info(ctx)
 	if err != nil {
@@ -130,6 +127,23 @@ func (at *attempt) proven(ctx context.Context) tune.Ready {
 	}
 	r.Differs = differs(info, at.trial.Flags())
 	return r
+}
+
+// effects are what each patch of the launch is known to have done. One that was
+// not applied is named, too: what was measured is then not what was meant.
+func (at *attempt) effects(a account) map[string]string {
+	all := map[string]string{}
+	for _, p := range at.config.Patches {
+		switch effect, told := a.effects[p.Label()]; {
+		case told:
+			all[p.Label()] = effect
+		case a.applied[p.Label()]:
+			all[p.Label()] = string(patch.Unknown)
+		default:
+			all[p.Label()] = "not_applied"
+		}
+	}
+	return all
 }
 
 const flushLimit = 30 * time.Second
@@ -191,7 +205,7 @@ func (at *attempt) ended(stuck bool) tune.Ended {
 		return at.unaccounted(e)
 	}
 	e.Outcome, e.Cause, e.Phase = a.outcome, a.cause, a.phase
-	e.Text, e.Held, e.Log = serve.Plain(mask.String(a.text)), a.held, a.log()
+	e.Text, e.Held, e.Log = clip(serve.Plain(mask.String(a.text)), textMost), a.held, a.log()
 	if e.Outcome != "stopped" {
 		e.Excerpt = a.excerpt()
 	}
@@ -203,6 +217,9 @@ func (at *attempt) ended(stuck bool) tune.Ended {
 	}
 	return e
 }
+
+// textMost is how much of a cause's words a record keeps; its excerpt has more.
+const textMost = 200
 
 // unaccounted is the end of a launch that wrote no account of itself: it was
 // refused before it began, or sglaunch was killed.
