@@ -6,6 +6,7 @@ import (
 	"sglaunch/internal/history"
 	"sglaunch/internal/notify"
 	"sglaunch/internal/sglangcmd"
+	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
 	"sglaunch/phases"
@@ -48,6 +49,7 @@ type Settings struct {
 	Hooks    notify.Hooks
 	Rules    *phases.RuleSet // of attempts that begin from now on
 	Keep     history.Keep    // of what launches leave behind
+	Rotate   wire.Rotate     // the raw log, of attempts that begin from now on
 	Starting time.Duration   // between two samples while starting
 	Serving  time.Duration   // and afterwards
 	// Health: HTTP is asked in service too; see act = "all".

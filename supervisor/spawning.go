@@ -28,6 +28,9 @@ func (h *Hands) spawn(attempt int, a Spawn) {
 		Marker:  marker,
 		Drain:   wire.Duration(drainMargin),
 	}
+	if rotate := h.settings().Rotate; rotate != (wire.Rotate{}) {
+		spec.Rotate = &rotate
+	}
 	h.launch.memory.spawning(attempt, h.Setup, a)
 	h.watch.start(attempt)
 	h.order(wire.Message{Type: wire.Spawn, Attempt: attempt, Spec: spec})

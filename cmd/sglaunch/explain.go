@@ -124,7 +124,7 @@ func firstFailure(nodes []nodeReport) *string {
 }
 
 func readLog(path string, rules *phases.RuleSet) (phases.Report, error) {
-	r, err := phases.Open(path)
+	r, err := openLog(path)
 	if err != nil {
 		return phases.Report{}, err
 	}
@@ -136,12 +136,12 @@ func explainAgainst(w io.Writer, logs []string, rules *phases.RuleSet, o explain
 	if len(logs) != 1 {
 		return errors.New("accepts one LOG with --against")
 	}
-	good, err := phases.Open(o.against)
+	good, err := openLog(o.against)
 	if err != nil {
 		return err
 	}
 	defer good.Close()
-	bad, err := phases.Open(logs[0])
+	bad, err := openLog(logs[0])
 	if err != nil {
 		return err
 	}

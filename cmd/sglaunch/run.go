@@ -56,10 +56,11 @@ func newRunCommand() *cobra.Command {
 			}
 			// Errors of the configuration are told here, before anything
 			// starts; the supervisor reads it again for itself.
-			if _, err := flags.load(args); err != nil {
+			cfg, err := flags.load(args)
+			if err != nil {
 				return err
 			}
-			return runShim(os.Args[1:])
+			return runShim(os.Args[1:], shim.Options{Passthrough: cfg.Log.Passthrough})
 		},
 	}
 	flags.register(c)
@@ -77,7 +78,7 @@ func argsAfterDash(c *cobra.Command, args []string) error {
 }
 
 // runShim becomes the shim; its supervisor gets the same words.
-func runShim(args []string) error {
+func runShim(args []string, options shim.Options) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot find this program: %w", err)
@@ -88,7 +89,8 @@ func runShim(args []string) error {
 	}
 	supervisor := append([]string{self}, args[:at]...)
 	supervisor = append(append(supervisor, supervisorCommand), args[at+1:]...)
-	if code := shim.Run(shim.Options{Supervisor: supervisor}); code != exitOK {
+	options.Supervisor = supervisor
+	if code := shim.Run(options); code != exitOK {
 		return quietExit(code)
 	}
 	return nil

@@ -148,6 +148,7 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options
 		Settings: supervisor.Settings{
 			Hooks: hooksOf(c.Hooks), Rules: rules,
 			Keep:     history.Keep{Launches: c.Log.Keep.Launches, Evidence: int64(c.Log.Keep.Evidence)},
+			Rotate:   wire.Rotate{Size: int64(c.Log.Rotate.Size), Age: wire.Duration(c.Log.Rotate.Age), Keep: c.Log.Rotate.Keep},
 			Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
 			Health: c.Relaunch.Act == "all", XidReport: c.GPU.Xid == "report",
 		},

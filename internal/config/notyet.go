@@ -12,8 +12,6 @@ var notYet = []struct {
 	Key    string   // and everything below it
 	Values []string // only these values of it; none: the whole key
 }{
-	{Key: "log.rotate"},
-	{Key: "log.passthrough"},
 	{Key: "listen.http"},
 }
 

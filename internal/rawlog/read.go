@@ -79,7 +79,7 @@ func open(path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{files: []*os.File{newest}}
+	r := &Reader{files: []*os.File{newest}, From: -1}
 	parts, err := Parts(path)
 	if err != nil {
 		_ = r.Close()
@@ -97,12 +97,17 @@ func open(path string) (*Reader, error) {
 		}
 		r.files = append(r.files, f)
 		readers = append(readers, f)
+		if r.From < 0 {
+			r.From = p.From
+		}
 		if sameFile(f, newest) {
 			_ = r.Close()
 			return nil, errTurned
 		}
 	}
-	r.From = parts[0].From
+	if r.From < 0 {
+		r.From = parts[len(parts)-1].From
+	}
 	r.Reader = io.MultiReader(append(readers, newest)...)
 	return r, nil
 }

@@ -14,7 +14,7 @@ func TestImportsNextToNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	allowed := []string{
-		"sglaunch/internal/shim", "sglaunch/internal/shim/wire", "sglaunch/internal/proc", "sglaunch/internal/mask",
+		"sglaunch/internal/shim", "sglaunch/internal/shim/wire", "sglaunch/internal/proc", "sglaunch/internal/rawlog", "sglaunch/internal/mask",
 		"github.com/creack/pty", "golang.org/x/sys/unix",
 	}
 	for name := range strings.FieldsSeq(string(out)) {

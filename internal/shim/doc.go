@@ -71,13 +71,15 @@
 // # Files
 //
 //   - Spec.Log: the raw output, secrets included, 0600. An offset of the output
-//     is the offset in the file; what the disk missed is a hole.
+//     is the offset in the file, or in its parts where it is rotated (package
+//     rawlog); what the disk missed is a hole.
 //   - Spec.Errors: with pipes, standard error once more by itself.
 //   - Spec.Records: the processes seen, one JSON line each (proc.Record), 0600.
 //   - Spec.Records + ".cgroup": the cgroup of the attempt, or why there is none
 //     (proc.NoteCgroup), 0600.
 //   - JOURNAL_STREAM: where standard output is systemd's journal, bars become
-//     lines there; everywhere else it gets the server's bytes as they are.
+//     lines there; everywhere else it gets the server's bytes as they are. See
+//     Options.Passthrough.
 //   - NOTIFY_SOCKET, WATCHDOG_USEC: systemd is told what the supervisor says in
 //     Notify, and the watchdog is petted as long as the loop gets its turn.
 //

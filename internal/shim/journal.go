@@ -28,6 +28,18 @@ type journal struct {
 	shown time.Time // when the bar began, or was last written
 }
 
+// linesFor returns what makes lines for f; nil where it gets the bytes as they
+// are.
+func (s *shim) linesFor(f *os.File) *journal {
+	switch s.o.Passthrough {
+	case "lines":
+		return &journal{}
+	case "auto", "":
+		return journalOf(f)
+	}
+	return nil
+}
+
 // journalOf returns nil where f is not the journal.
 func journalOf(f *os.File) *journal {
 	info, err := f.Stat()

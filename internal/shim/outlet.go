@@ -59,9 +59,10 @@ type ownLine struct {
 	at   time.Time
 }
 
-// newOutlet writes to f, which stays its owner's.
-func newOutlet(f *os.File, name string, news func(string)) *outlet {
-	o := &outlet{fd: fdOf(f), name: name, news: news, wake: newBell(), journal: journalOf(f), done: make(chan struct{})}
+// newOutlet writes to f, which stays its owner's; with a journal, lines instead of
+// the bytes as they are.
+func newOutlet(f *os.File, name string, j *journal, news func(string)) *outlet {
+	o := &outlet{fd: fdOf(f), name: name, news: news, wake: newBell(), journal: j, done: make(chan struct{})}
 	go o.run()
 	return o
 }

@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"sglaunch/internal/rawlog"
+	"sglaunch/internal/shim/wire"
 )
 
 // openPatience is how long the creation of a log may take before the server is
@@ -15,19 +18,20 @@ const openPatience = 5 * time.Second
 // keepLog creates the raw log. A log that exists is an error, since it is
 // another attempt's; a disk that refuses or hangs is not: the server matters
 // more than its log.
-func (s *shim) keepLog(sp *spool, path string) error {
+func (s *shim) keepLog(sp *spool, spec wire.Spec) error {
 	type opened struct {
-		f   *os.File
+		log *rawlog.Book
 		err error
 	}
+	path := spec.Log
 	done := make(chan opened, 1)
 	go func() {
-		f, err := openLog(path)
-		done <- opened{f, err}
+		log, err := rawlog.Create(path, rotation(spec.Rotate))
+		done <- opened{log, err}
 	}()
 	take := func(o opened) error {
 		if o.err == nil {
-			sp.keep(o.f, s.troubleLater)
+			sp.keep(o.log, s.troubleLater)
 			return nil
 		}
 		sp.unkept()
@@ -47,13 +51,23 @@ func (s *shim) keepLog(sp *spool, path string) error {
 	}
 }
 
+// rotation is what a supervisor wants; one of an earlier sglaunch wants none.
+func rotation(r *wire.Rotate) rawlog.Rotation {
+	if r == nil {
+		return rawlog.Rotation{}
+	}
+	return rawlog.Rotation{Size: r.Size, Age: time.Duration(r.Age), Keep: r.Keep}
+}
+
 // showOutput connects the output to the person's descriptors: standard error
 // apart from standard output where they are apart on both sides.
 func (s *shim) showOutput(st *stage) {
 	sp := s.srv.spool
-	if s.out == s.err || st.master != nil {
+	switch {
+	case s.o.Passthrough == "off":
+	case s.out == s.err || st.master != nil:
 		s.out.show(sp, both)
-	} else {
+	default:
 		s.out.show(sp, output)
 		s.err.show(sp, errout)
 	}
@@ -72,10 +86,19 @@ func copyLane(sp *spool, path string, trouble func(string), copied chan struct{}
 		return
 	}
 	defer f.Close()
-	o := newOutlet(f, path, trouble)
+	o := newOutlet(f, path, nil, trouble)
 	o.show(sp, errout)
 	o.stop()
 	<-o.done
+}
+
+// openLog creates a log beside the raw one, for its owner alone.
+func openLog(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create the log: %w", err)
+	}
+	return f, nil
 }
 
 // pump reads one output of the server until nobody holds its other end.

@@ -2,7 +2,6 @@ package shim
 
 import (
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -124,14 +123,4 @@ func (s *spool) sealLog(news *diskNews) {
 	if last == 0 {
 		s.forget()
 	}
-}
-
-// openLog creates a raw log for its owner alone. It must not exist: an attempt's
-// log is never overwritten.
-func openLog(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("cannot create the log: %w", err)
-	}
-	return f, nil
 }

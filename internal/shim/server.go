@@ -59,7 +59,7 @@ func (s *shim) spawn(spec wire.Spec) {
 	s.records.close()
 	s.records = newRecordFile(spec.Records, s.troubleLater)
 	go func() {
-		if err := s.keepLog(sp, spec.Log); err != nil {
+		if err := s.keepLog(sp, spec); err != nil {
 			s.do(func() { s.spawnFailed(err) })
 			return
 		}

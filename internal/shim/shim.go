@@ -30,6 +30,10 @@ type Options struct {
 	Env []string
 	// Stdin, Stdout and Stderr are the person's; nil means the process's own.
 	Stdin, Stdout, Stderr *os.File
+	// Passthrough says what Stdout shows of the server's output: "raw" every
+	// byte, "lines" bars as lines of their own, "off" nothing, "auto" or "" lines
+	// in systemd's journal and else every byte.
+	Passthrough string
 	// Grace is the time between SIGTERM and SIGKILL where the shim has to end
 	// the server alone; 0 means 60 s.
 	Grace time.Duration
@@ -145,10 +149,10 @@ func (s *shim) open() error {
 	s.facts.Hello = wire.Hello{Version: wire.Version, PID: self.PID, Start: self.Start, Terminal: hasTerminal()}
 	s.tree = proc.NewTree(self.PID, s.judge)
 	s.oom = lowerOOM()
-	s.out = newOutlet(s.o.Stdout, "standard output", s.troubleLater)
+	s.out = newOutlet(s.o.Stdout, "standard output", s.linesFor(s.o.Stdout), s.troubleLater)
 	s.err = s.out
 	if !sameFile(s.o.Stdout, s.o.Stderr) {
-		s.err = newOutlet(s.o.Stderr, "standard error", s.troubleLater)
+		s.err = newOutlet(s.o.Stderr, "standard error", s.linesFor(s.o.Stderr), s.troubleLater)
 	}
 	if _, _, err := s.tree.Scan(); err != nil { // what is here before us is not of the launch
 		return err

@@ -1,9 +1,10 @@
 package shim
 
 import (
-	"os"
 	"sync"
 	"time"
+
+	"sglaunch/internal/rawlog"
 )
 
 const (
@@ -30,8 +31,8 @@ type spool struct {
 	turns    turns
 	bells    map[bell]struct{}
 
-	log      *os.File // nil: not open (yet)
-	recorded int64    // the log has everything before, but for the holes
+	log      *rawlog.Book // nil: not open (yet)
+	recorded int64        // the log has everything before, but for the holes
 	holes    []span
 	lame     bool          // the disk fails or is too slow: do not wait for it
 	progress bell          // rung by the recorder
@@ -62,7 +63,7 @@ func newSpool(attempt int) *spool {
 
 // keep gives the spool its log and starts to write it. The log stays open as
 // long as anybody may read the spool, and is closed with it by the runtime.
-func (s *spool) keep(log *os.File, trouble func(string)) {
+func (s *spool) keep(log *rawlog.Book, trouble func(string)) {
 	s.mu.Lock()
 	s.log, s.lame = log, false
 	s.mu.Unlock()
@@ -191,6 +192,12 @@ func (s *spool) read(buf []byte, offset int64, l lane) stretch {
 	to = min(to, s.from)
 	log, kept, resume := s.log, s.keptFrom(from), s.resumeAfter(from)
 	s.mu.Unlock()
+	if log != nil {
+		if begin := log.Begin(); from < begin { // rotated away
+			resume = min(begin, to)
+			return stretch{lost: resume - from, next: resume}
+		}
+	}
 	if want := min(int64(len(buf)), to-from, kept-from); log != nil && want > 0 {
 		if n, _ := log.ReadAt(buf[:want], from); n > 0 {
 			return stretch{n: n, at: from, next: from + int64(n)}

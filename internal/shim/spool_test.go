@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"sglaunch/internal/rawlog"
 	"sglaunch/internal/shim/wire"
 )
 
@@ -50,11 +51,10 @@ func TestEveryReaderGetsEveryByte(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		s := newSpool(1)
-		f, err := openLog(filepath.Join(dir, "log"))
+		f, err := rawlog.Create(filepath.Join(dir, "log"), rawlog.Rotation{Size: 300_000})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
 		s.keep(f, func(text string) { t.Errorf("trouble: %s", text) })
 
 		lanes := []lane{both}
@@ -106,8 +106,13 @@ func TestEveryReaderGetsEveryByte(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		if log, _ := os.ReadFile(f.Name()); !bytes.Equal(log, want[both]) {
-			t.Errorf("the log has %d bytes, want %d", len(log), len(want[both]))
+		log, err := rawlog.Open(filepath.Join(dir, "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		if kept, _ := io.ReadAll(log); !bytes.Equal(kept, want[both]) {
+			t.Errorf("the log has %d bytes, want %d", len(kept), len(want[both]))
 		}
 	})
 }
@@ -136,11 +141,11 @@ func TestWithoutDiskTheLossIsCounted(t *testing.T) {
 // A hole in the log is passed over and counted, by every lane.
 func TestHoles(t *testing.T) {
 	s := newSpool(1)
-	f, err := openLog(filepath.Join(t.TempDir(), "log"))
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := rawlog.Create(path, rawlog.Rotation{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	_, _ = f.WriteAt([]byte("0123456789"), 0)
 	s.log, s.recorded, s.from, s.to, s.ended = f, 10, 10, 10, true
 	s.holes = []span{{2, 4}, {7, 8}}
@@ -148,10 +153,29 @@ func TestHoles(t *testing.T) {
 	if string(got) != "0145689" || lost != 3 {
 		t.Errorf("got %q, lost %d", got, lost)
 	}
-	_ = f.Truncate(6) // somebody cut the log short
+	_ = os.Truncate(path, 6) // somebody cut the log short
 	got, lost = readAll(s, both, 3)
 	if string(got) != "0145" || lost != 6 {
 		t.Errorf("after the cut: got %q, lost %d", got, lost)
+	}
+}
+
+// Whoever has fallen so far behind that a part of the log was rotated away goes
+// on behind it, and knows how much it missed.
+func TestRotatedAway(t *testing.T) {
+	s := newSpool(1)
+	f, err := rawlog.Create(filepath.Join(t.TempDir(), "log"), rawlog.Rotation{Size: 3, Keep: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range []string{"012\n", "456\n", "89A\n", "CD"} {
+		if _, err := f.WriteAt([]byte(line), int64(4*i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.log, s.recorded, s.from, s.to, s.ended = f, 14, 14, 14, true
+	if got, lost := readAll(s, both, 3); string(got) != "89A\nCD" || lost != 8 {
+		t.Errorf("got %q, lost %d", got, lost)
 	}
 }
 
@@ -273,7 +297,7 @@ func TestOutletKeepsLinesApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer read.Close()
-		o := newOutlet(write, "test", func(string) {})
+		o := newOutlet(write, "test", nil, func(string) {})
 		s := newSpool(1)
 		s.unkept()
 		o.show(s, both)

@@ -110,13 +110,22 @@ type Spec struct {
 	Argv    []string `json:"argv"`
 	Dir     string   `json:"dir"`
 	Env     []string `json:"env"`
-	Stdio   string   `json:"stdio"`   // pty | pipe
-	Stdin   string   `json:"stdin"`   // auto | null | inherit
-	Log     string   `json:"log"`     // raw log file, created 0600; must not exist
+	Stdio   string   `json:"stdio"` // pty | pipe
+	Stdin   string   `json:"stdin"` // auto | null | inherit
+	Log     string   `json:"log"`   // raw log file, created 0600; must not exist
+	Rotate  *Rotate  `json:"rotate,omitempty"`
 	Errors  string   `json:"errors"`  // with pipe: raw log of standard error; "" = into Log too
 	Records string   `json:"records"` // process records, JSON lines of Proc
 	Marker  string   `json:"marker"`  // NAME=value put into the environment, inherited by descendants
 	Drain   Duration `json:"drain"`   // how long output may still come after the tree's end
+}
+
+// Rotate bounds one part of the raw log and how many parts are kept beside the
+// one that is written. Zero bounds nothing.
+type Rotate struct {
+	Size int64    `json:"size,omitempty"` // bytes
+	Age  Duration `json:"age,omitempty"`
+	Keep int      `json:"keep,omitempty"`
 }
 
 // Range is a stretch of an attempt's output, [From, To).
