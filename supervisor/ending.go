@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sglaunch/internal/shim/wire"
+	"sglaunch/phases"
 )
 
 // How an attempt ends, in this order, whatever began it:
@@ -42,13 +43,22 @@ func (m *Machine) evidence(b Evidence) {
 	m.terminate()
 }
 
-// locked: what hangs and is seen to wait for a compile lock hangs for that.
+// locked: what hangs and is seen to wait for a compile lock hangs for that. So
+// does what is idle where one stands that nobody holds, and no compiler runs; but
+// neither weights nor a rendezvous wait for such a lock.
 func (m *Machine) locked(b Evidence) {
-	if b.Lock == "" || m.run.Outcome != OutcomeHung {
+	r := &m.run
+	waits := r.Phase != phases.LoadingWeights && r.Phase != phases.DistributedInit
+	idle := b.Stale != "" && r.Idle && len(r.Reading.Compilers) == 0 && waits
+	if r.Outcome != OutcomeHung || b.Lock == "" && !idle {
 		return
 	}
-	m.run.Cause = "jit_lock"
-	m.run.Why += "; " + b.Lock
+	r.Cause = "jit_lock"
+	for _, text := range []string{b.Lock, b.Stale} {
+		if text != "" {
+			r.Why += "; " + text
+		}
+	}
 }
 
 // learn takes what the output says in all; a later word is a fuller one. But

@@ -237,6 +237,8 @@ type Evidence struct {
 	// Lock says, in words, which compile lock is waited for; "" = none is
 	// known to be.
 	Lock string `json:"lock,omitempty"`
+	// Stale says which compile locks stand though nobody holds them.
+	Stale string `json:"stale,omitempty"`
 }
 
 // Released tells that memory and ports of the attempt are free again.

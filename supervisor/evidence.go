@@ -31,6 +31,8 @@ func (h *Hands) gather(ctx context.Context, attempt int, a GatherEvidence) Body 
 	var found stacks.Finding
 	var stood string
 	aside.Go(func() { stood, found = h.stacks(ctx, a.Twice) })
+	var locks, stale string
+	aside.Go(func() { locks, stale = h.locks(ctx) })
 	put := func(name, text string) error {
 		return os.WriteFile(filepath.Join(folder, name), []byte(mask.String(text)), statedir.FileMode)
 	}
@@ -44,12 +46,12 @@ func (h *Hands) gather(ctx context.Context, attempt int, a GatherEvidence) Body 
 		put("explain.json", h.explanation()),
 	)
 	aside.Wait()
-	err = errors.Join(err, put("stacks.txt", stood))
+	err = errors.Join(err, put("stacks.txt", stood), put("locks.txt", locks))
 	if err != nil {
 		h.note("evidence", fmt.Sprintf("evidence is incomplete: %v", err))
 	}
 	return Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis(), Neighbours: neighbours,
-		Stacks: found.Text, Suspects: found.Suspects, Hung: found.Hung, Lock: lockText(found)}
+		Stacks: found.Text, Suspects: found.Suspects, Hung: found.Hung, Lock: lockText(found), Stale: stale}
 }
 
 func (h *Hands) lastLines() string {

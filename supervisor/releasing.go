@@ -19,6 +19,7 @@ const releasePoll = time.Second
 // waited for.
 func (h *Hands) awaitRelease(ctx context.Context) Body {
 	begun := time.Now()
+	h.clearBatons(ctx) // nobody of the attempt lives
 	for {
 		holder, foreign := h.held(ctx)
 		if holder == "" {

@@ -34,6 +34,7 @@ type watcher struct {
 	pressure  string   // folder that tells the pressure on the server; "" = not looked for
 	cached    *float64 // share of the weights in the page cache, while it is looked at
 	uncounted string   // why it is not known
+	batons    batons
 
 	prober *probe.Prober // of the attempt
 	asking int           // requests of ours that the server works on
@@ -73,6 +74,7 @@ func (w *watcher) attempt(ctx context.Context, attempt int, server wire.Proc) {
 	w.now, w.server, w.pressure = attempt, server.PID, ""
 	w.members[server.PID] = server
 	w.mu.Unlock()
+	w.batons.begin(w.h.caches())
 	w.h.work.Go(func() { w.processes(ctx, attempt, server) })
 	w.h.work.Go(func() { w.probe(ctx, attempt) })
 	w.h.work.Go(func() { w.residency(ctx) })
@@ -141,6 +143,9 @@ func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) 
 		}
 		if now := time.Now(); !now.Before(next) {
 			a := w.activity(ctx, sampler)
+			if len(a.Compilers) > 0 {
+				w.batons.look(ctx, w.pids())
+			}
 			w.burden(&a, proc.ID{PID: server.PID, Start: server.Start})
 			w.h.launch.memory.compiling(attempt, a.Compilers)
 			w.h.loop.Post(attempt, a)
@@ -281,6 +286,14 @@ func (w *watcher) xid(x gpu.Xid) {
 		GPU: x.Index, Xid: x.Code, Text: x.String(),
 		Lost: now.Lost && !w.h.settings().XidReport, Person: !x.Action(now).Relaunch() && !w.h.settings().XidReport,
 	})
+}
+
+// pids numbers the processes of the attempt that are known.
+func (w *watcher) pids() (pids []int) {
+	for _, id := range w.ids() {
+		pids = append(pids, id.PID)
+	}
+	return pids
 }
 
 // ids names the processes of the attempt that are known.

@@ -29,6 +29,7 @@ func JITCaches(getenv func(string) string) []string {
 		sglang, // since v0.5.18 the others lie below it, unless they are set
 		filepath.Join(cmp.Or(getenv("FLASHINFER_WORKSPACE_BASE"), home), ".cache", "flashinfer"),
 		cmp.Or(getenv("TRITON_CACHE_DIR"), filepath.Join(cmp.Or(getenv("TRITON_HOME"), home), ".triton", "cache")),
+		cmp.Or(getenv("TORCH_EXTENSIONS_DIR"), filepath.Join(cache, "torch_extensions")),
 		cmp.Or(getenv("TORCHINDUCTOR_CACHE_DIR"), filepath.Join(os.TempDir(), "torchinductor_"+getenv("USER"))),
 		cmp.Or(getenv("SGLANG_DG_CACHE_DIR"), getenv("DG_JIT_CACHE_DIR"), filepath.Join(home, ".cache", "deep_gemm")),
 		filepath.Join(cache, "tvm-ffi"),
