@@ -129,9 +129,9 @@ type Log struct {
 
 // Rotate says when an attempt's log moves on to a new file.
 type Rotate struct {
-	Size Size          `toml:"size"`
-	Age  time.Duration `toml:"age"`
-	Keep int           `toml:"keep"` // files
+	Size Size          `toml:"size" about:"of a part: then another one begins"`
+	Age  time.Duration `toml:"age" about:"of a part, since its first byte"`
+	Keep int           `toml:"keep" about:"parts that stay beside the one that is written"`
 }
 
 // Keep bounds what the state directory holds.

@@ -78,8 +78,10 @@ func TestFlagUsageReadsWell(t *testing.T) {
 			t.Errorf("the usage lacks %q:\n%s", want, usage)
 		}
 	}
-	if strings.Contains(usage, "log.passthrough") {
-		t.Error("the usage shows what is not in this version")
+	for _, m := range notYet {
+		if m.Values == nil && strings.Contains(usage, "--"+m.Key+" ") {
+			t.Errorf("the usage shows %s, which is not in this version", m.Key)
+		}
 	}
 }
 
