@@ -65,7 +65,9 @@ var classes = map[string]*Class{
 	"too_many_open_files": &environment, "host_stall": &environment, "killed_outside": &environment,
 	"driver_mismatch": &environment, "no_gpu": &environment, "fabric_not_ready": &environment, "p2p_broken": &environment,
 
-	"xid": &hardware, "gpu_lost": &hardware,
+	"gpu_memory_held": &environment,
+
+	"xid": &hardware, "gpu_lost": &hardware, "gpu_ghost": &hardware,
 }
 
 // ClassOf is the class of an end. A launch that was stopped as asked has none:

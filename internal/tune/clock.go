@@ -9,25 +9,34 @@ import (
 // the slowest of the night.
 const slack = 1.25
 
+// pace is what the steps of a launch took at most, in this night.
+type pace struct {
+	start   map[string]time.Duration // by trial
+	slowest time.Duration            // start of any trial
+	load    time.Duration            // one point
+}
+
+func (p *pace) started(trial string, took time.Duration) {
+	if p.start == nil {
+		p.start = map[string]time.Duration{}
+	}
+	p.start[trial] = max(p.start[trial], took)
+	p.slowest = max(p.slowest, took)
+}
+
 // expect is what the steps of a launch of the trial take, by what this night
 // has seen, else by what the plan expects.
 func (n *Night) expect(trial string) Estimate {
 	e := n.plan.Expect
-	var own, slowest, load time.Duration
-	for _, l := range n.launches {
-		if l.ready != nil {
-			slowest = max(slowest, l.ready.Took)
-			if l.Slot.Trial == trial {
-				own = max(own, l.ready.Took)
-			}
-		}
-		for _, m := range l.measured {
-			load = max(load, m.Took)
-		}
+	return Estimate{
+		Start:   stretch(cmp.Or(n.pace.start[trial], n.pace.slowest, e.Start)),
+		Load:    stretch(cmp.Or(n.pace.load, e.Load)),
+		Release: e.Release,
 	}
-	e.Start, e.Load = stretch(cmp.Or(own, slowest, e.Start)), stretch(cmp.Or(load, e.Load))
-	return e
 }
+
+// slowest is what the steps of a launch take that starts as slowly as any did.
+func (n *Night) slowest() Estimate { return n.expect("") }
 
 func stretch(d time.Duration) time.Duration { return time.Duration(float64(d) * slack) }
 
@@ -44,11 +53,7 @@ func (n *Night) reserve() time.Duration {
 	if n.plan.Study.Promote != PromoteServe {
 		return last
 	}
-	start := e.Start
-	for id := range n.trials {
-		start = max(start, n.expect(id).Start)
-	}
-	return start + e.Load + e.Release + last
+	return n.slowest().Start + e.Load + e.Release + last
 }
 
 // trialsEnd is when the last trial has to be over, and its server gone.

@@ -88,7 +88,7 @@ func (n *Night) emptyBlock(block int, order []string) bool {
 // was tried often enough.
 func (n *Night) inBlock(trial string, block int) (got *sample, lost bool) {
 	tried := 0
-	for _, l := range n.launches {
+	for _, l := range n.of[trial] {
 		if l.Slot != (Slot{Confirm, trial, block}) || !n.current(l) {
 			continue
 		}

@@ -48,8 +48,8 @@ func (n *Night) candidate(now time.Time) (id, why string, ok bool) {
 // that was interrupted with the tuner says nothing against it.
 func (n *Night) tried(trial string) int {
 	tried := 0
-	for _, l := range n.launches {
-		if l.Slot.Stage == Morning && l.Slot.Trial == trial && l.ended != nil {
+	for _, l := range n.of[trial] {
+		if l.Slot.Stage == Morning && l.ended != nil {
 			tried++
 		}
 	}

@@ -1,6 +1,9 @@
 package tune
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Next is the one thing to do now. It depends on the records and on the time
 // alone, and stays the same until a record changes something.
@@ -100,8 +103,8 @@ func (n *Night) cold(t Trial) bool {
 	if n.plan.Study.Caches == CachesCold {
 		return true
 	}
-	for i := len(n.launches) - 1; i >= 0; i-- {
-		if l := n.launches[i]; l.Slot.Trial == t.ID && l.ended != nil {
+	for _, l := range slices.Backward(n.of[t.ID]) {
+		if l.ended != nil {
 			c, failed := ClassOf(*l.ended)
 			return failed && c.Cold
 		}

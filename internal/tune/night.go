@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -13,9 +14,11 @@ type Night struct {
 	began    time.Time // of the first record
 	seq      int       // of the newest record
 	trials   map[string]Trial
-	launches []*launch // in order; launch n is launches[n-1]
-	settles  []settle  // after the newest launch
-	skips    []skip
+	launches []*launch            // in order; launch n is launches[n-1]
+	of       map[string][]*launch // the same by trial
+	pace     pace
+	settles  []settle // after the newest launch
+	skips    map[string]Skipped
 	drifts   []Drifted
 	broke    *Broke
 	asked    *StopAsked
@@ -47,12 +50,6 @@ func (l *launch) open() bool { return l.ended == nil && !l.interrupted }
 type settle struct {
 	Settled
 	at time.Time
-}
-
-// skip is a Skipped with the plan that it belongs to.
-type skip struct {
-	Skipped
-	seq int
 }
 
 // Fold reads a journal's records from the first.
@@ -101,25 +98,22 @@ func (n *Night) admits(r Record) error {
 	if r.Seq != n.seq+1 {
 		return fmt.Errorf("record %d has to follow", n.seq+1)
 	}
-	p, planned := r.Body.(Planned)
+	_, planned := r.Body.(Planned)
 	switch {
 	case n.done != nil:
 		return fmt.Errorf("the night is over")
-	case planned && p.Version > RecordVersion:
-		return fmt.Errorf("it was written by a newer sglaunch (version %d, this one knows up to %d)", p.Version, RecordVersion)
-	case planned && (len(p.Trials) == 0 || !p.Trials[0].Baseline()):
-		return fmt.Errorf("its first trial is not the baseline")
 	case !planned && n.seq == 0:
 		return fmt.Errorf("a night begins with its plan")
 	}
-	if in, ok := r.Body.(Intended); ok {
-		if want := len(n.launches) + 1; in.Launch != want {
-			return fmt.Errorf("launch %d has to follow, not %d", want, in.Launch)
+	switch b := r.Body.(type) {
+	case Planned:
+		return b.check()
+	case Intended:
+		return n.admitsLaunch(b)
+	case Skipped:
+		if b.Evidence < 0 || b.Evidence > len(n.launches) {
+			return fmt.Errorf("there is no launch %d", b.Evidence)
 		}
-		if l := n.openLaunch(); l != nil {
-			return fmt.Errorf("launch %d has not ended", l.Launch)
-		}
-		return nil
 	}
 	number, of := launchOf(r.Body)
 	if !of {
@@ -129,6 +123,29 @@ func (n *Night) admits(r Record) error {
 		return fmt.Errorf("launch %d is not open", number)
 	}
 	return nil
+}
+
+func (n *Night) admitsLaunch(in Intended) error {
+	if want := len(n.launches) + 1; in.Launch != want {
+		return fmt.Errorf("launch %d has to follow, not %d", want, in.Launch)
+	}
+	if l := n.openLaunch(); l != nil {
+		return fmt.Errorf("launch %d has not ended", l.Launch)
+	}
+	return nil
+}
+
+// check reports why a plan cannot be followed.
+func (p Planned) check() error {
+	switch {
+	case p.Version > RecordVersion:
+		return fmt.Errorf("it was written by a newer sglaunch (version %d, this one knows up to %d)", p.Version, RecordVersion)
+	case len(p.Trials) == 0 || !p.Trials[0].Baseline() || len(p.Trials) > MaxTrials+1:
+		return fmt.Errorf("its trials are not the baseline and up to %d others", MaxTrials)
+	case p.Expect.Start < 0 || p.Expect.Load < 0 || p.Expect.Release < 0:
+		return fmt.Errorf("it expects what takes less than no time")
+	}
+	return p.Study.Validate()
 }
 
 // launchOf is the launch that a record speaks of, which has to be open.
@@ -162,12 +179,13 @@ func (n *Night) fold(r Record) {
 			n.resumed()
 		}
 	case Intended:
-		n.launches = append(n.launches, &launch{Intended: b, at: r.At})
-		n.settles = nil
+		n.intended(&launch{Intended: b, at: r.At})
 	case Launched:
 		n.launches[b.Launch-1].launched = &b
 	case Ready:
-		n.launches[b.Launch-1].ready = &b
+		l := n.launches[b.Launch-1]
+		l.ready = &b
+		n.pace.started(l.Slot.Trial, b.Took)
 	case Flushed:
 		n.launches[b.Launch-1].flushed = &b
 	case Measuring:
@@ -177,13 +195,14 @@ func (n *Night) fold(r Record) {
 		l := n.launches[b.Launch-1]
 		l.measuring, l.flushed = nil, nil
 		l.measured = append(l.measured, b)
+		n.pace.load = max(n.pace.load, b.Took)
 	case Ended:
 		l := n.launches[b.Launch-1]
 		l.ended, l.endedAt, l.measuring = &b, r.At, nil
 	case Settled:
 		n.settles = append(n.settles, settle{b, r.At})
 	case Skipped:
-		n.skips = append(n.skips, skip{b, r.Seq})
+		n.skips[b.Trial] = b
 	case Drifted:
 		n.drifts = append(n.drifts, b)
 		n.voidBetween(b.From, b.To)
@@ -216,13 +235,16 @@ func (n *Night) planned(p Planned) {
 	for _, t := range p.Trials {
 		n.trials[t.ID] = t
 	}
-	kept := n.skips[:0]
-	for _, s := range n.skips {
-		if s.Evidence > 0 {
-			kept = append(kept, s)
-		}
+	if n.skips == nil {
+		n.skips, n.of = map[string]Skipped{}, map[string][]*launch{}
 	}
-	n.skips = kept
+	maps.DeleteFunc(n.skips, func(_ string, s Skipped) bool { return s.Evidence == 0 })
+}
+
+func (n *Night) intended(l *launch) {
+	n.launches = append(n.launches, l)
+	n.of[l.Slot.Trial] = append(n.of[l.Slot.Trial], l)
+	n.settles = nil
 }
 
 // resumed closes what was open when the tuner died.
@@ -252,14 +274,14 @@ func (n *Night) current(l *launch) bool {
 	return ok && t.Fingerprint == l.Fingerprint
 }
 
-// skipped is why a trial is not tried, or not tried further.
+// skipped is why a trial is not tried, or not tried further. What taught it has
+// to count still.
 func (n *Night) skipped(trial string) (s Skipped, ok bool) {
-	for _, s := range n.skips {
-		if s.Trial == trial && (s.Evidence == 0 || n.current(n.launches[s.Evidence-1])) {
-			return s.Skipped, true
-		}
+	s, ok = n.skips[trial]
+	if ok && s.Evidence > 0 && !n.current(n.launches[s.Evidence-1]) {
+		return Skipped{}, false
 	}
-	return Skipped{}, false
+	return s, ok
 }
 
 // voidBetween marks what was measured in a stretch in which the baseline moved.

@@ -133,8 +133,8 @@ func (n *Night) drop() (s Skipped, ok bool) {
 			return s, true
 		}
 	}
-	for _, s := range n.skips {
-		if s.Evidence > 0 && s.Rule == ruleFailed && n.current(n.launches[s.Evidence-1]) {
+	for _, t := range n.plan.Trials[1:] {
+		if s, out := n.skipped(t.ID); out && s.Rule == ruleFailed && s.Evidence > 0 {
 			if s, ok := n.learnt(n.launches[s.Evidence-1]); ok {
 				return s, true
 			}
@@ -187,8 +187,8 @@ func sameClass(l *launch, c Class) bool {
 // before counts the launches of the same trial, up to this one and this one
 // included, of which is is true.
 func (n *Night) before(l *launch, is func(*launch, outcome) bool) (count int) {
-	for _, e := range n.launches[:l.Launch] {
-		if e.Slot.Trial == l.Slot.Trial && n.current(e) && is(e, n.outcome(e)) {
+	for _, e := range n.of[l.Slot.Trial] {
+		if e.Launch <= l.Launch && n.current(e) && is(e, n.outcome(e)) {
 			count++
 		}
 	}
@@ -197,6 +197,9 @@ func (n *Night) before(l *launch, is func(*launch, outcome) bool) (count int) {
 
 // learnt is the next trial that a failure shows to fail too.
 func (n *Night) learnt(l *launch) (s Skipped, ok bool) {
+	if l.ended == nil {
+		return Skipped{}, false
+	}
 	c, failed := ClassOf(*l.ended)
 	if !failed {
 		return Skipped{}, false

@@ -39,8 +39,8 @@ func (n *Night) wanted(l *launch) []Point {
 
 // probed tells whether an earlier launch of the trial has stood the probe.
 func (n *Night) probed(l *launch) bool {
-	for _, earlier := range n.launches[:l.Launch-1] {
-		if earlier.Slot.Trial != l.Slot.Trial || !n.current(earlier) || earlier.ended == nil {
+	for _, earlier := range n.of[l.Slot.Trial] {
+		if earlier.Launch >= l.Launch || !n.current(earlier) || earlier.ended == nil {
 			continue
 		}
 		for _, m := range earlier.measured {

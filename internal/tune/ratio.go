@@ -14,8 +14,8 @@ type sample struct {
 // samples are the launches of a trial that count in the given stages, in order.
 func (n *Night) samples(trial string, stages ...Stage) []sample {
 	var all []sample
-	for _, l := range n.launches {
-		if l.Slot.Trial != trial || !slices.Contains(stages, l.Slot.Stage) || !n.current(l) {
+	for _, l := range n.of[trial] {
+		if !slices.Contains(stages, l.Slot.Stage) || !n.current(l) {
 			continue
 		}
 		if o := n.outcome(l); o.status == scored {

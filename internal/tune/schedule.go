@@ -28,11 +28,10 @@ func (n *Night) schedule(now time.Time) step {
 
 // screen launches every trial once, the least risky first.
 func (n *Night) screen(now time.Time) step {
-	if len(n.samples(BaselineID, Screen)) == 0 {
-		return n.slot(Screen, BaselineID, "the baseline comes first")
-	}
 	next, more := n.unmeasured()
 	switch {
+	case len(n.samples(BaselineID, Screen)) == 0 && n.fits(now, n.cost(BaselineID)):
+		return n.slot(Screen, BaselineID, "the baseline comes first")
 	case more && !n.fits(now, n.cost(next.ID)+n.cost(BaselineID)+n.confirmCost()):
 		return step{note: n.noTime(next.ID, "no time was left for it: the fresh launches of the best and the morning need the rest")}
 	case more && n.baselineDue(now):
@@ -116,12 +115,9 @@ func (n *Night) sinceBaseline(stages ...Stage) int {
 	return since
 }
 
-// confirmCost is what the fresh launches of one finalist take, each beside one
-// of the baseline.
+// confirmCost is what the fresh launches of one finalist take, be it the slowest
+// of all, each beside one of the baseline.
 func (n *Night) confirmCost() time.Duration {
-	dearest := n.cost(BaselineID)
-	for _, s := range n.standings(Screen, Narrow) {
-		dearest = max(dearest, n.cost(s.trial))
-	}
-	return time.Duration(n.plan.Study.Repeats) * (dearest + n.cost(BaselineID))
+	points := len(n.plan.Study.Points())
+	return time.Duration(n.plan.Study.Repeats) * (n.slowest().Launch(points) + n.cost(BaselineID))
 }

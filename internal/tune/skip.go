@@ -101,8 +101,9 @@ func wordIn(text, word string) bool {
 			break
 		}
 		i += from
-		hyphen := i+len(word) < len(text) && text[i+len(word)] == '-'
-		if !part(i-1) && !part(i+len(word)) && !hyphen {
+		before, after := strings.TrimRight(text[:i], "-"), i+len(word)
+		hyphen := after < len(text) && text[after] == '-'
+		if !part(len(before)-1) && !part(after) && !hyphen {
 			return true
 		}
 		from = i + 1

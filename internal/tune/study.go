@@ -13,10 +13,11 @@ type Study struct {
 	Base  string `toml:"base" path:"any" json:"base"`  // the launch.toml that is varied; as it is, it is the baseline
 	Notes string `toml:"notes" json:"notes,omitempty"` // for the report
 
-	Search    string `toml:"search" json:"search"`       // one-at-a-time | product | halving
-	Repeats   int    `toml:"repeats" json:"repeats"`     // fresh launches of each finalist, each beside one of the baseline
-	Finalists int    `toml:"finalists" json:"finalists"` // so many of the best are launched again
-	Prune     bool   `toml:"prune" json:"prune"`         // a failure may skip trials that would fail too
+	Search    string `toml:"search" json:"search"`             // one-at-a-time | product | halving
+	Repeats   int    `toml:"repeats" json:"repeats"`           // fresh launches of each finalist, each beside one of the baseline
+	Finalists int    `toml:"finalists" json:"finalists"`       // so many of the best are launched again
+	Partial   bool   `toml:"partial" json:"partial,omitempty"` // begin though not every trial fits before the deadline
+	Prune     bool   `toml:"prune" json:"prune"`               // a failure may skip trials that would fail too
 
 	Deadline      Deadline `toml:"deadline" json:"deadline"`             // a server serves by then
 	Timezone      string   `toml:"timezone" json:"timezone,omitempty"`   // of a deadline on the clock; "" = the machine's
