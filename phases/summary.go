@@ -120,7 +120,7 @@ func confidence(best *fault, root *failure, n *node) string {
 	switch {
 	case best.cause == "" || best.cause == "unknown":
 		return confidenceLow
-	case best.rule == nil, !best.stands() && best.severity != SeverityClue, !n.certain():
+	case best.rule == nil, best.cause == genericCause, !best.stands() && best.severity != SeverityClue, !n.certain():
 		return confidenceMedium
 	}
 	return confidenceHigh
