@@ -145,7 +145,7 @@ func (c *conductor) perform(ctx context.Context, a tune.Action) error {
 	case tune.HandOver:
 		return c.note(tune.Serving{Launch: a.Launch, Trial: a.Trial})
 	case tune.Wait:
-		wait(ctx, time.Until(a.Until))
+		awaitTime(ctx, a.Until)
 		return nil
 	}
 	panic(fmt.Sprintf("conduct: unknown action %T", a))

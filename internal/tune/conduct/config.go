@@ -63,11 +63,22 @@ func setFlag(c *config.Config, name string, v tune.Value) error {
 	if !now.SGLang() {
 		return nil // a command of one's own takes its words as they are
 	}
-	given := now.Has(name) || len(now.Values(name)) > 0
-	if given != (v.Kind != tune.Absent) {
+	if !sees(now, name, v) {
 		return fmt.Errorf("cannot set %s: the base's command is a script whose flags are out of reach; write the server's own command line into [server] command", name)
 	}
 	return nil
+}
+
+// sees tells whether a command gives the server a flag as it was set.
+func sees(c sglangcmd.Command, name string, v tune.Value) bool {
+	given := c.Values(name)
+	switch v.Kind {
+	case tune.Absent:
+		return !c.Has(name)
+	case tune.Alone:
+		return c.Has(name) && len(given) == 0
+	}
+	return slices.Equal(given, words(v.Text))
 }
 
 // words are those of a flag's value: a list of numbers or names is several, a

@@ -147,16 +147,6 @@ func (l *Launch) follow() {
 	l.end("the launch has ended")
 }
 
-// wait is a pause that ends with its context.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // hear takes one piece of news. A launch of that name that is not ours has
 // another shim: its news are not ours either.
 func (l *Launch) hear(s *serve.Status, e *serve.Envelope) {

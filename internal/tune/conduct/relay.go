@@ -1,12 +1,16 @@
 package conduct
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"sglaunch/internal/statedir"
 )
 
 // relay stands between systemd and the launch that serves in the morning:
@@ -26,26 +30,25 @@ type relay struct {
 const sendLimit = 100 * time.Millisecond
 
 // openRelay listens on path, where systemd started us; nil where it did not.
-func openRelay(path string) *relay {
+func openRelay(path string) (*relay, error) {
 	systemd := os.Getenv("NOTIFY_SOCKET")
 	if systemd == "" {
-		return nil
+		return nil, nil
 	}
 	out, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: systemd, Net: "unixgram"})
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("cannot speak to systemd: %w", err)
 	}
 	_ = os.Remove(path) // of a tuner that was killed
 	in, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
-		_ = out.Close()
-		return nil
+		return nil, errors.Join(fmt.Errorf("cannot pass on to systemd what serves: %w; set SGLAUNCH_RUNTIME to a shorter folder", err), out.Close())
 	}
-	_ = os.Chmod(path, 0o600)
+	_ = os.Chmod(path, statedir.FileMode)
 	r := &relay{out: out, in: in, path: path, done: make(chan struct{}), stopped: make(chan struct{})}
 	go r.pass()
 	go r.pet(watchdogEvery())
-	return r
+	return r, nil
 }
 
 // watchdogEvery is half of what systemd allows; 0: it does not watch.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
@@ -55,7 +56,9 @@ func Run(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.relay = openRelay(s.state.Runtime + "/" + trialName(s.study.Name) + ".notify")
+	if s.relay, err = openRelay(filepath.Join(s.state.Runtime, trialName(s.study.Name)+".notify")); err != nil {
+		return 0, err
+	}
 	defer s.relay.close()
 	if err := s.sweep(ctx); err != nil {
 		return 0, err

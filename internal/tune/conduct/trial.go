@@ -26,6 +26,7 @@ type attempt struct {
 	at     endpoint
 	server *Launch // nil: it could not be started
 	fault  string  // why not
+	cold   string  // folder of caches of its own; "": it has none
 }
 
 // start writes the trial's launch.toml and starts sglaunch on it.
@@ -52,11 +53,10 @@ func (at *attempt) open(a tune.Launch) (err error) {
 		at.config, err = at.promoted(at.trial)
 		env = at.service()
 	} else {
-		cold := ""
 		if a.Cold || at.study.Caches == tune.CachesCold {
-			cold = filepath.Join(folder, "caches")
+			at.cold = filepath.Join(folder, "caches")
 		}
-		at.config, err = at.tried(at.trial, a.Slot.Stage, cold)
+		at.config, err = at.tried(at.trial, a.Slot.Stage, at.cold)
 	}
 	if err != nil {
 		return err
@@ -96,15 +96,15 @@ func (at *attempt) await(ctx context.Context, until time.Time) (tune.Ready, *tun
 	if at.server == nil {
 		return tune.Ready{}, &tune.Ended{Launch: at.n, Outcome: "refused", Text: at.fault, Took: time.Since(at.began)}
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
+	late, stop := reached(until)
+	defer stop()
 	select {
 	case <-at.server.ready:
 		return at.proven(ctx), nil
 	case <-at.server.over:
 		ended := at.ended(false)
 		return tune.Ready{}, &ended
-	case <-timer.C:
+	case <-late:
 		ended := at.halt("tune: its time is over")
 		ended.Outcome, ended.Text = "timed_out", fmt.Sprintf("not ready after %s, when the night had no more time for it", round(time.Since(at.began)))
 		return tune.Ready{}, &ended
@@ -200,6 +200,9 @@ func (at *attempt) ended(stuck bool) tune.Ended {
 		}
 	}
 	e := tune.Ended{Launch: at.n, Outcome: "stopped", Took: time.Since(at.began), Unkillable: stuck}
+	if !stuck {
+		_ = os.RemoveAll(at.cold) // some 10 GB of kernels that no other launch uses
+	}
 	a, ok := readAccount(at.state, at.server.Name, at.server.ID())
 	if !ok || a.outcome == "" {
 		return at.unaccounted(e)
