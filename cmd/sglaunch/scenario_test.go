@@ -215,6 +215,7 @@ func startLaunch(t *testing.T, dir string, env []string, args ...string) *launch
 	l.cmd.Env = append(os.Environ(), env...)
 	l.cmd.Env = append(l.cmd.Env, asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(dir, "state"))
 	l.cmd.Stdout, l.cmd.Stderr = &l.stdout, &l.stderr
+	l.cmd.WaitDelay = 5 * time.Second // a server that outlives it may hold them open
 	if err := l.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -44,13 +44,26 @@ type Launch struct {
 type program struct {
 	argv   []string // sglaunch itself
 	config string   // launch.toml
-	log    string   // file for sglaunch's own lines
+	log    string   // file for sglaunch's own lines; "": they and the server's output go where ours go
 	env    []string // complete
+}
+
+// outputs opens where a launch writes to. The output of a trial's server is in
+// the attempt's log alone.
+func (p program) outputs() (stdout, stderr *os.File, done func(), err error) {
+	if p.log == "" {
+		return os.Stdout, os.Stderr, func() {}, nil
+	}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, statedir.FileMode)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("cannot keep the launch's output: %w", err)
+	}
+	return nil, log, func() { _ = log.Close() }, nil
 }
 
 // silent are variables that speak to sglaunch of another service: a trial that
 // told systemd that it is ready would end the night's start.
-var silent = []string{"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "JOURNAL_STREAM="}
+var silent = []string{"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID="}
 
 func withoutService(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
@@ -61,13 +74,15 @@ func withoutService(env []string) []string {
 // startLaunch starts `sglaunch run` in a session of its own: neither Ctrl-C nor
 // the end of a terminal reaches it but through us.
 func startLaunch(name string, state statedir.Dir, p program, tries bool) (*Launch, error) {
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, statedir.FileMode)
+	stdout, stderr, done, err := p.outputs()
 	if err != nil {
-		return nil, fmt.Errorf("cannot keep the launch's output: %w", err)
+		return nil, err
 	}
-	defer log.Close()
+	defer done()
 	cmd := exec.Command(p.argv[0], append(p.argv[1:len(p.argv):len(p.argv)], "run", "-c", p.config)...)
-	cmd.Env, cmd.Stderr = p.env, log // the server's own output is in the attempt's log
+	if cmd.Env, cmd.Stderr = p.env, stderr; stdout != nil {
+		cmd.Stdout = stdout
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start sglaunch: %w", plain(err))

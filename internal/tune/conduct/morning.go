@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sglaunch/internal/config"
-	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 )
 
@@ -86,14 +85,10 @@ const codeHeld = 13
 // again starts what the night left serving once more: after a reboot the unit
 // that ran the night is the unit that serves.
 func (s *site) again(launch int) (*Launch, error) {
-	folder := s.launchFolder(launch)
-	file := filepath.Join(folder, "launch.toml")
+	file := filepath.Join(s.launchFolder(launch), "launch.toml")
 	c, err := config.Load(config.Options{Path: file})
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
-		return nil, err
-	}
-	return startLaunch(c.Server.Name, s.state, program{s.program, file, filepath.Join(folder, "sglaunch.log"), s.service()}, true)
+	return startLaunch(c.Server.Name, s.state, program{s.program, file, "", s.service()}, true)
 }

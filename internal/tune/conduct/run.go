@@ -268,7 +268,7 @@ func (s *site) stay(ctx context.Context, l *Launch) int {
 // full disk must not leave a machine without a server.
 func (s *site) emergency(ctx context.Context, cause error) (int, error) {
 	s.tell("the night cannot go on: " + cause.Error() + "; the base is started as it is")
-	l, err := startLaunch(s.base.Server.Name, s.state, program{s.program, s.study.Base, os.DevNull, s.service()}, true)
+	l, err := startLaunch(s.base.Server.Name, s.state, program{s.program, s.study.Base, "", s.service()}, true)
 	if err != nil {
 		return 0, errors.Join(cause, err)
 	}

@@ -48,10 +48,10 @@ func (at *attempt) open(a tune.Launch) (err error) {
 		return fmt.Errorf("cannot make a folder for launch %d: %w", at.n, plain(err))
 	}
 	morning := a.Slot.Stage == tune.Morning
-	env := at.environment()
+	env, log := at.environment(), at.ownLines()
 	if morning {
 		at.config, err = at.promoted(at.trial)
-		env = at.service()
+		env, log = at.service(), ""
 	} else {
 		if a.Cold || at.study.Caches == tune.CachesCold {
 			at.cold = filepath.Join(folder, "caches")
@@ -69,9 +69,12 @@ func (at *attempt) open(a tune.Launch) (err error) {
 	if err := writeConfig(file, at.config, head); err != nil {
 		return err
 	}
-	at.server, err = startLaunch(at.config.Server.Name, at.state, program{at.program, file, filepath.Join(folder, "sglaunch.log"), env}, morning)
+	at.server, err = startLaunch(at.config.Server.Name, at.state, program{at.program, file, log, env}, morning)
 	return err
 }
+
+// ownLines is the file that keeps what sglaunch itself says of a trial.
+func (at *attempt) ownLines() string { return filepath.Join(at.launchFolder(at.n), "sglaunch.log") }
 
 // idLimit is how long a launch may take to make its records.
 const idLimit = 30 * time.Second
@@ -227,7 +230,7 @@ const textMost = 200
 // unaccounted is the end of a launch that wrote no account of itself: it was
 // refused before it began, or sglaunch was killed.
 func (at *attempt) unaccounted(e tune.Ended) tune.Ended {
-	text, _ := tailOf(filepath.Join(at.launchFolder(at.n), "sglaunch.log"), 2<<10)
+	text, _ := tailOf(at.ownLines(), 2<<10)
 	e.Outcome, e.Text = "refused", lastLine(string(text))
 	if at.server.code == -1 {
 		e.Outcome, e.Cause, e.Text = "crashed", "killed_outside", "sglaunch itself was killed"
