@@ -239,6 +239,9 @@ type Evidence struct {
 	Lock string `json:"lock,omitempty"`
 	// Stale says which compile locks stand though nobody holds them.
 	Stale string `json:"stale,omitempty"`
+	// Killed is the kernel's word that it ended a process of the attempt for
+	// want of memory.
+	Killed string `json:"killed,omitempty"`
 }
 
 // Released tells that memory and ports of the attempt are free again.

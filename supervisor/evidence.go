@@ -10,9 +10,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"time"
 
-	"sglaunch/internal/gpu"
 	"sglaunch/internal/mask"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/stacks"
@@ -37,12 +35,13 @@ func (h *Hands) gather(ctx context.Context, attempt int, a GatherEvidence) Body 
 		return os.WriteFile(filepath.Join(folder, name), []byte(mask.String(text)), statedir.FileMode)
 	}
 	gpus, neighbours := h.gpuTable(ctx)
+	kernel, killed := h.kernelNews(ctx)
 	err := errors.Join(
 		put("reason.txt", a.Reason+"\n"),
 		put("last-lines.txt", h.lastLines()),
 		put("processes.txt", h.processTable(ctx)),
 		put("gpus.json", gpus),
-		put("kernel.txt", h.kernelXids(ctx)),
+		put("kernel.txt", kernel),
 		put("explain.json", h.explanation()),
 	)
 	aside.Wait()
@@ -51,7 +50,7 @@ func (h *Hands) gather(ctx context.Context, attempt int, a GatherEvidence) Body 
 		h.note("evidence", fmt.Sprintf("evidence is incomplete: %v", err))
 	}
 	return Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis(), Neighbours: neighbours,
-		Stacks: found.Text, Suspects: found.Suspects, Hung: found.Hung, Lock: lockText(found), Stale: stale}
+		Stacks: found.Text, Suspects: found.Suspects, Hung: found.Hung, Lock: lockText(found), Stale: stale, Killed: killed}
 }
 
 func (h *Hands) lastLines() string {
@@ -86,26 +85,8 @@ func (h *Hands) gpuTable(ctx context.Context) (table string, others []Neighbour)
 	if err != nil {
 		return err.Error(), nil
 	}
+	h.watch.worsened(sample)
 	return string(data) + "\n", h.neighbours(sample)
-}
-
-// kernelXids are the GPU errors in the kernel log since the attempt began.
-func (h *Hands) kernelXids(ctx context.Context) string {
-	h.mu.Lock()
-	since, gpus := h.since, h.baseline
-	h.mu.Unlock()
-	xids, err := gpu.KernelXids(ctx, since, gpus)
-	if err != nil {
-		return err.Error() + "\n"
-	}
-	var b strings.Builder
-	for _, x := range xids {
-		fmt.Fprintf(&b, "%s %s\n", x.At.Format(time.RFC3339), x)
-	}
-	if b.Len() == 0 {
-		return "no Xid since the attempt began\n"
-	}
-	return b.String()
 }
 
 func (h *Hands) explanation() string {

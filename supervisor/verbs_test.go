@@ -109,7 +109,7 @@ func (a *actor) fact(verb string, g args) error {
 	case "tree_left":
 		a.send(TreeLeft{Procs: []wire.Proc{{PID: 41, Comm: "python", State: "D"}}})
 	case "evidence":
-		a.send(Evidence{Diagnosis: g.diagnosis(), Stacks: g.named["stacks"], Lock: g.named["lock"], Stale: g.named["stale"]})
+		a.send(Evidence{Diagnosis: g.diagnosis(), Stacks: g.named["stacks"], Lock: g.named["lock"], Stale: g.named["stale"], Killed: g.named["killed"]})
 	case "released":
 		a.send(Released{})
 	case "not_released":

@@ -30,6 +30,7 @@ type watcher struct {
 	proofs  map[string]*proof // by patch
 	env     []string          // what an overlay adds to the server's environment
 	sample  gpu.Sample
+	told    []gpu.Xid // of this attempt, by the driver itself
 
 	pressure  string   // folder that tells the pressure on the server; "" = not looked for
 	cached    *float64 // share of the weights in the page cache, while it is looked at
@@ -50,7 +51,7 @@ func newWatcher(h *Hands) *watcher {
 func (w *watcher) start(attempt int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.now, w.lines, w.ready = attempt, false, false
+	w.now, w.lines, w.ready, w.told = attempt, false, false, nil
 	w.prober, w.worked = nil, time.Time{}
 	w.members, w.ranks = map[int]wire.Proc{}, map[int]string{}
 	for _, p := range w.proofs {
@@ -275,17 +276,6 @@ func (w *watcher) gpuNews(e gpu.Event) {
 	case gpu.Xid:
 		w.xid(n)
 	}
-}
-
-// xid turns an Xid into an event with what NVIDIA's catalogue says of it.
-func (w *watcher) xid(x gpu.Xid) {
-	w.mu.Lock()
-	now, _ := w.sample.Find(x.UUID)
-	w.mu.Unlock()
-	w.h.loop.Post(0, Hardware{
-		GPU: x.Index, Xid: x.Code, Text: x.String(),
-		Lost: now.Lost && !w.h.settings().XidReport, Person: !x.Action(now).Relaunch() && !w.h.settings().XidReport,
-	})
 }
 
 // pids numbers the processes of the attempt that are known.

@@ -68,6 +68,31 @@ func (g GPU) RecoveryAction() string {
 	return fmt.Sprintf("ask NVIDIA what recovery action %d means", v.Value)
 }
 
+// Worsened says in words what has gone wrong with the memory of a GPU between two
+// samples. Failing memory looks like a hang of the server, or like wrong answers.
+func Worsened(before, now GPU) []string {
+	var news []string
+	grown := func(a, b Reading) int64 {
+		if !a.Known || !b.Known {
+			return 0
+		}
+		return b.Value - a.Value
+	}
+	if n := grown(before.ECCUncorrected, now.ECCUncorrected); n > 0 {
+		news = append(news, fmt.Sprintf("%d new uncorrected memory errors", n))
+	}
+	if n := grown(before.Remapped.Uncorrected, now.Remapped.Uncorrected); n > 0 {
+		news = append(news, fmt.Sprintf("%d more memory rows remapped", n))
+	}
+	if now.Remapped.Pending && !before.Remapped.Pending {
+		news = append(news, "memory rows wait for a reset to be remapped")
+	}
+	if now.Remapped.Failed && !before.Remapped.Failed {
+		news = append(news, "no spare memory row is left")
+	}
+	return news
+}
+
 // Trouble says in words what makes the GPU unfit for a launch; "" where
 // nothing is known to.
 func (g GPU) Trouble() string {

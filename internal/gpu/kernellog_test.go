@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,10 @@ func TestXidOfLine(t *testing.T) {
 	gpus := []GPU{{Index: 0, UUID: "GPU-a", PCI: "00000000:1A:00.0"}, {Index: 5, UUID: "GPU-b", PCI: "00000018:01:00.0"}}
 	for line, want := range map[string]Xid{
 		"NVRM: Xid (PCI:0000:1a:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.":               {Code: 79, Index: 0, UUID: "GPU-a"},
-		"NVRM: Xid (PCI:0018:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)": {Code: 154, Index: 5, UUID: "GPU-b"},
+		"NVRM: Xid (PCI:0018:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)": {Code: 154, Index: 5, UUID: "GPU-b", Recovery: Read(2)},
+		"NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 09 (0x025525c6 0x00000000)":            {Code: 149, Index: 5, UUID: "GPU-b", Fatal: true},
+		"NVRM: Xid (PCI:0018:01:00): 145, RLW_REMAP       Nonfatal XC1 i0 Link 08 (0x00000004 0x80000000)":           {Code: 145, Index: 5, UUID: "GPU-b", Harmless: true},
+		"NVRM: Xid (PCI:0018:01:00): 31, pid=1 Fatal , Nonfatal x":                                                   {Code: 31, Index: 5, UUID: "GPU-b"},
 		"NVRM: Xid (PCI:0000:1A:00 GPU-I:03): 94, pid=1, Contained: SM (0x1).":                                       {Code: 94, Index: 0, UUID: "GPU-a"},
 		"[12.3] NVRM: Xid (PCI:0000:ff:00): 31, pid=7":                                                               {Code: 31, Index: -1},
 	} {
@@ -32,18 +36,19 @@ func TestXidOfLine(t *testing.T) {
 
 // Where the kernel log can be written, an Xid that is planted there is found;
 // where it cannot be read, that is said.
-func TestKernelXids(t *testing.T) {
+func TestReadKernelLog(t *testing.T) {
 	began := time.Now().Add(-time.Second)
 	bus := fmt.Sprintf("%04x:%02x:%02x", os.Getpid()%0x10000, os.Getpid()%251, 1)
 	gpus := []GPU{{Index: 3, UUID: "GPU-x", PCI: "0000" + strings.ToUpper(bus) + ".0"}}
 	planted := plant("<4>NVRM: Xid (PCI:" + bus + "): 31, pid=1, name=test of sglaunch")
-	xids, err := KernelXids(context.Background(), began, gpus)
+	plant("<3>Memory cgroup out of memory: Killed process 1073741824 (test of sglaunch) total-vm:1kB, UID:0")
+	news, err := ReadKernelLog(context.Background(), began, gpus)
 	switch {
 	case err != nil && !strings.Contains(err.Error(), "cannot read the kernel log"):
 		t.Error(err)
 	case err == nil && planted:
 		var ours []Xid
-		for _, x := range xids {
+		for _, x := range news.Xids {
 			if x.Index == 3 {
 				ours = append(ours, x)
 			}
@@ -51,9 +56,13 @@ func TestKernelXids(t *testing.T) {
 		if len(ours) != 1 || ours[0].Code != 31 || time.Since(ours[0].At) > time.Minute || ours[0].At.Before(began) {
 			t.Errorf("planted one Xid 31, found %+v", ours)
 		}
+		killed := func(k OOMKill) bool { return k.PID == 1<<30 && strings.Contains(k.Text, "test of sglaunch") }
+		if !slices.ContainsFunc(news.Kills, killed) {
+			t.Errorf("planted a kill, found %+v", news.Kills)
+		}
 	}
-	if later, err := KernelXids(context.Background(), time.Now().Add(time.Hour), gpus); err == nil && len(later) > 0 {
-		t.Errorf("found Xids of the future: %+v", later)
+	if later, err := ReadKernelLog(context.Background(), time.Now().Add(time.Hour), gpus); err == nil && len(later.Xids)+len(later.Kills) > 0 {
+		t.Errorf("found news of the future: %+v", later)
 	}
 }
 
@@ -82,12 +91,14 @@ func TestIncidents(t *testing.T) {
 	}
 }
 
-func FuzzXidOfRecord(f *testing.F) {
+func FuzzParseRecord(f *testing.F) {
 	f.Add("4,1,123,-;NVRM: Xid (PCI:0000:1a:00): 79, x\n SUBSYSTEM=pci\n")
 	f.Add(";;,,")
 	f.Fuzz(func(t *testing.T, record string) {
-		if x, ok := xidOfRecord(record, time.Time{}, []GPU{{PCI: "0:1:2.3"}}); ok && !strings.Contains(record, "NVRM: Xid") {
-			t.Errorf("%q gives %+v", record, x)
+		at, text, ok := parseRecord(record, time.Time{})
+		var news KernelNews
+		if news.add(at, text, []GPU{{PCI: "0:1:2.3"}}); ok && len(news.Xids) > 0 && !strings.Contains(record, "NVRM: Xid") {
+			t.Errorf("%q gives %+v", record, news)
 		}
 	})
 }

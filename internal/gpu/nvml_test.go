@@ -14,7 +14,7 @@ import (
 func TestSampleOfRealGoNVML(t *testing.T) {
 	s := prepare(t, 2)
 	g := &s.board.GPUs[1]
-	g.Used, g.Util, g.MemUtil, g.Power, g.Reasons = 5<<30, 97, 41, 700_000, 0x44
+	g.Util, g.MemUtil, g.Power, g.Reasons = 97, 41, 700_000, 0x44
 	g.ECCCorr, g.ECCUncorr, g.RemappedCorr, g.RemappedUncorr, g.RemapPending = 3, 1, 2, 4, true
 	g.Procs = map[int]uint64{4711: 5 << 30}
 	s.write()

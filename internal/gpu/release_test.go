@@ -95,7 +95,9 @@ func TestXidAction(t *testing.T) {
 		{45, GPU{}, XidIgnore},
 		{79, GPU{}, XidReboot},
 		{95, GPU{}, XidResetGPU},
-		{48, GPU{}, XidAskDriver},
+		{48, GPU{}, XidResetGPU},
+		{74, GPU{}, XidAskDriver},
+		{74, told(0), XidRestartApp},
 		{9999, GPU{}, XidUnknown},
 		{95, told(0), XidRestartApp},
 		{48, told(0), XidRestartApp},
@@ -108,6 +110,23 @@ func TestXidAction(t *testing.T) {
 	} {
 		if got := (Xid{Code: c.code}).Action(c.now); got != c.want {
 			t.Errorf("Xid %d with %+v: got %s, want %s", c.code, c.now.Recovery, got, c.want)
+		}
+	}
+	// What the line in the kernel log says goes before the code, and before a sample that may be older.
+	for _, c := range []struct {
+		x    Xid
+		now  GPU
+		want XidAction
+	}{
+		{Xid{Code: 149, Fatal: true}, GPU{}, XidResetGPU},
+		{Xid{Code: 149, Harmless: true}, GPU{}, XidIgnore},
+		{Xid{Code: 149, Fatal: true}, told(0), XidRestartApp},
+		{Xid{Code: 154, Recovery: Read(1)}, told(0), XidResetGPU},
+		{Xid{Code: 154, Recovery: Read(2)}, GPU{}, XidReboot},
+		{Xid{Code: 154, Recovery: Read(0)}, told(1), XidResetGPU},
+	} {
+		if got := c.x.Action(c.now); got != c.want {
+			t.Errorf("%+v with %+v: got %s, want %s", c.x, c.now.Recovery, got, c.want)
 		}
 	}
 	for action, want := range map[XidAction]bool{XidIgnore: true, XidRestartApp: true, XidAskDriver: true, XidUnknown: true, XidResetGPU: false, XidReboot: false, XidInspect: false} {
@@ -142,6 +161,21 @@ func TestTrouble(t *testing.T) {
 	} {
 		if got := g.Trouble(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestWorsened(t *testing.T) {
+	before := GPU{ECCUncorrected: Read(1), Remapped: Remapped{Uncorrected: Read(11)}}
+	after := GPU{ECCUncorrected: Read(3), Remapped: Remapped{Uncorrected: Read(12), Pending: true, Failed: true}}
+	want := []string{"2 new uncorrected memory errors", "1 more memory rows remapped", "memory rows wait for a reset to be remapped", "no spare memory row is left"}
+	if diff := cmp.Diff(want, Worsened(before, after)); diff != "" {
+		t.Error(diff)
+	}
+	for _, unchanged := range [][2]GPU{{after, after}, {{}, after}, {after, {}}} {
+		unchanged[1].Remapped.Pending, unchanged[1].Remapped.Failed = unchanged[0].Remapped.Pending, unchanged[0].Remapped.Failed
+		if got := Worsened(unchanged[0], unchanged[1]); got != nil {
+			t.Errorf("got %q", got)
 		}
 	}
 }

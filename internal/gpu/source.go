@@ -31,6 +31,11 @@ type Xid struct {
 	Code  int       `json:"code"`
 	UUID  string    `json:"uuid,omitempty"`
 	Index int       `json:"index"`
+
+	// What only the line in the kernel log tells.
+	Recovery Reading `json:"recovery,omitzero"` // of Xid 154: see GPU.Recovery
+	Fatal    bool    `json:"fatal,omitempty"`   // of an NVLink error (Xid 144 to 150)
+	Harmless bool    `json:"harmless,omitempty"`
 }
 
 // SourceAbsent says, once, that there is no NVIDIA driver to ask. Nothing else

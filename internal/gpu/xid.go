@@ -34,8 +34,9 @@ type xidEntry struct {
 
 // xids is the immediate action of NVIDIA's catalogue of Xid errors for Ampere
 // and newer GPUs (docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with
-// the Xid Catalog"), for the codes that a compute server can meet. Where the
-// catalogue points to a workflow, the driver is asked.
+// the Xid Catalog", as of October 2025), for the codes that a compute server can
+// meet. Where the catalogue points to a workflow or gives no action, the driver is
+// asked, and where it does not tell, a relaunch has its chance.
 var xids = map[int]xidEntry{
 	8:   {"the GPU stopped processing", XidRestartApp},
 	11:  {"invalid push buffer stream", XidRestartApp},
@@ -52,13 +53,15 @@ var xids = map[int]xidEntry{
 	44:  {"graphics engine fault during a context switch", XidIgnore},
 	45:  {"the application was ended, by a signal or after another Xid", XidIgnore},
 	46:  {"the GPU stopped processing", XidResetGPU},
-	48:  {"double-bit ECC error", XidAskDriver},
+	48:  {"double-bit ECC error", XidResetGPU},
 	54:  {"auxiliary power is not connected", XidInspect},
+	60:  {"video processor exception", XidRestartApp},
 	62:  {"internal micro-controller halt", XidResetGPU},
 	63:  {"a memory row was marked for remapping", XidIgnore},
 	64:  {"a memory row could not be remapped", XidResetGPU},
 	66:  {"illegal access by the driver", XidIgnore},
 	67:  {"illegal access by the driver", XidIgnore},
+	68:  {"video decoder exception", XidRestartApp},
 	69:  {"graphics engine class error", XidRestartApp},
 	70:  {"copy engine error", XidRestartApp},
 	71:  {"copy engine error", XidRestartApp},
@@ -69,17 +72,45 @@ var xids = map[int]xidEntry{
 	77:  {"copy engine error", XidRestartApp},
 	79:  {"the GPU has fallen off the bus", XidReboot},
 	80:  {"corrupted data was sent to the GPU", XidRestartApp},
+	82:  {"JPEG engine error", XidRestartApp},
+	83:  {"video decoder error", XidRestartApp},
+	84:  {"video decoder error", XidRestartApp},
 	85:  {"copy engine error", XidRestartApp},
+	86:  {"optical flow engine error", XidRestartApp},
+	88:  {"video decoder error", XidRestartApp},
+	89:  {"video decoder error", XidRestartApp},
 	92:  {"high rate of single-bit ECC errors", XidIgnore},
+	93:  {"wear limit of the information ROM exceeded", XidIgnore},
 	94:  {"contained memory error", XidRestartApp},
 	95:  {"uncontained memory error", XidResetGPU},
+	96:  {"video decoder error", XidRestartApp},
+	97:  {"video decoder error", XidRestartApp},
+	98:  {"video decoder error", XidRestartApp},
+	99:  {"JPEG engine error", XidRestartApp},
+	100: {"JPEG engine error", XidRestartApp},
+	101: {"JPEG engine error", XidRestartApp},
+	102: {"JPEG engine error", XidRestartApp},
+	103: {"JPEG engine error", XidRestartApp},
+	104: {"JPEG engine error", XidRestartApp},
+	105: {"JPEG engine error", XidRestartApp},
 	109: {"context switch timeout", XidResetGPU},
 	110: {"security fault", XidResetGPU},
 	119: {"the GPU's system processor (GSP) does not answer", XidResetGPU},
 	120: {"the GPU's system processor (GSP) failed", XidResetGPU},
 	121: {"corrected error on the link to the CPU", XidIgnore},
+	126: {"copy engine error", XidRestartApp},
+	127: {"copy engine error", XidRestartApp},
+	128: {"copy engine error", XidRestartApp},
+	129: {"copy engine error", XidRestartApp},
+	130: {"copy engine error", XidRestartApp},
+	131: {"copy engine error", XidRestartApp},
+	132: {"copy engine error", XidRestartApp},
+	133: {"copy engine error", XidRestartApp},
+	134: {"copy engine error", XidRestartApp},
+	135: {"copy engine error", XidRestartApp},
 	136: {"link training failed", XidResetGPU},
 	137: {"illegal access over NVLink, mostly by the application", XidIgnore},
+	139: {"optical flow engine error", XidRestartApp},
 	140: {"ECC error that could not be recovered", XidResetGPU},
 	141: {"CUDA fast path error", XidIgnore},
 	143: {"the GPU could not be initialised", XidResetGPU},
@@ -96,8 +127,16 @@ var xids = map[int]xidEntry{
 	156: {"a resource of the GPU was retired", XidResetGPU},
 	157: {"a resource of the GPU could not be retired", XidIgnore},
 	158: {"fatal timeout of the GPU", XidResetGPU},
+	159: {"error of the link to the CPU, without data", XidAskDriver},
 	160: {"a channel was retired", XidIgnore},
 	161: {"a channel could not be retired", XidIgnore},
+	162: {"power smoothing is back", XidIgnore},
+	163: {"power smoothing is off", XidIgnore},
+	164: {"power smoothing is near its end of life", XidIgnore},
+	165: {"power smoothing has reached its end of life", XidIgnore},
+	167: {"fatal timeout on the PCIe bus", XidAskDriver},
+	168: {"less memory than there should be: errors in a protected region", XidAskDriver},
+	169: {"internal micro-controller halt", XidAskDriver},
 	171: {"uncorrectable error in the GPU's memory", XidAskDriver},
 	172: {"uncorrectable error in the GPU's caches", XidAskDriver},
 }
@@ -106,24 +145,39 @@ var xids = map[int]xidEntry{
 // answers afterwards: where the driver says what recovery it wants, its word
 // counts, not the table's. A zero GPU is one that was not asked.
 func (x Xid) Action(now GPU) XidAction {
-	action := XidUnknown
-	if e, ok := xids[x.Code]; ok {
-		action = e.action
+	action := x.byTable()
+	wanted := now.Recovery
+	if x.Recovery.Above(recoveryNone) { // newer than any sample
+		wanted = x.Recovery
 	}
 	switch {
 	case now.Lost:
 		return XidReboot
-	case !now.Recovery.Known:
+	case !wanted.Known:
 		return action
-	case now.Recovery.Is(recoveryNone):
+	case wanted.Is(recoveryNone):
 		if !action.Relaunch() || action == XidAskDriver {
 			return XidRestartApp
 		}
 		return action
-	case now.Recovery.Is(recoveryReboot) || now.Recovery.Is(recoverySystemReboot):
+	case wanted.Is(recoveryReboot) || wanted.Is(recoverySystemReboot):
 		return XidReboot
 	}
 	return XidResetGPU
+}
+
+// byTable is what the catalogue says, with what the line in the log adds.
+func (x Xid) byTable() XidAction {
+	switch {
+	case x.Fatal:
+		return XidResetGPU
+	case x.Harmless:
+		return XidIgnore
+	}
+	if e, ok := xids[x.Code]; ok {
+		return e.action
+	}
+	return XidUnknown
 }
 
 // String names the Xid in words.

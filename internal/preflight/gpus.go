@@ -69,7 +69,7 @@ func unfit(g gpu.GPU) []Check {
 	case g.Fabric != "" && g.Fabric != gpu.FabricCompleted:
 		checks = append(checks, fail("fabric_not_ready", "start nvidia-fabricmanager, or wait for it", "GPU %d: %s", g.Index, trouble))
 	case g.RecoveryAction() != "":
-		checks = append(checks, fail("xid", "do what it asks for; see the kernel log for the Xid behind it", "GPU %d: %s", g.Index, trouble))
+		checks = append(checks, fail("gpu_lost", "do what it asks for; see the kernel log for the Xid behind it", "GPU %d: %s", g.Index, trouble))
 	case trouble != "":
 		checks = append(checks, warn("have it looked at", "GPU %d: %s", g.Index, trouble))
 	}

@@ -163,7 +163,7 @@ func TestGPUs(t *testing.T) {
 		"lost":           {second(func(g *gpu.GPU) { g.Lost = true }), "--tp 2", []want{{Fail, "gpu_lost", "GPU 1"}}},
 		"lost, not ours": {second(func(g *gpu.GPU) { g.Lost = true }), "--tp 1", []want{{OK, "", "1 of 2"}}},
 		"fabric":         {second(func(g *gpu.GPU) { g.Fabric = gpu.FabricInProgress }), "--tp 2", []want{{Fail, "fabric_not_ready", "GPU 1"}}},
-		"wants a reset":  {second(func(g *gpu.GPU) { g.Recovery = gpu.Read(1) }), "--tp 2", []want{{Fail, "xid", "reset the GPU"}}},
+		"wants a reset":  {second(func(g *gpu.GPU) { g.Recovery = gpu.Read(1) }), "--tp 2", []want{{Fail, "gpu_lost", "reset the GPU"}}},
 		"no spare rows":  {second(func(g *gpu.GPU) { g.Remapped.Failed = true }), "--tp 2", []want{{Warn, "", "spare"}}},
 		"rows pending":   {second(func(g *gpu.GPU) { g.Remapped.Pending = true }), "--tp 2", []want{{Warn, "", "wait for a reset"}}},
 		"memory errors":  {second(func(g *gpu.GPU) { g.ECCUncorrected = gpu.Read(2) }), "--tp 2", []want{{Warn, "", "2 uncorrected"}}},
