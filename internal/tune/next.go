@@ -194,7 +194,7 @@ func (n *Night) lastGate() (open bool, since time.Time, why string) {
 		return false, time.Time{}, ""
 	}
 	if c, failed := ClassOf(*l.ended); failed && c.Environment {
-		return false, l.endedAt, describe(c, *l.ended)
+		return false, l.endedAt, describe(*l.ended)
 	}
 	return false, time.Time{}, ""
 }

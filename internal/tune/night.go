@@ -12,6 +12,7 @@ import (
 type Night struct {
 	plan     Planned
 	began    time.Time // of the first record
+	latest   time.Time // of the newest
 	seq      int       // of the newest record
 	trials   map[string]Trial
 	launches []*launch            // in order; launch n is launches[n-1]
@@ -88,7 +89,7 @@ func (n *Night) Add(r Record) error {
 	if n.began.IsZero() {
 		n.began = r.At
 	}
-	n.seq = r.Seq
+	n.seq, n.latest = r.Seq, r.At
 	n.fold(r)
 	return nil
 }

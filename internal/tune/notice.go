@@ -67,7 +67,7 @@ func fatal(l *launch) (b Broke, ok bool) {
 	case l.ended.Held != "":
 		return Broke{"memory", fmt.Sprintf("GPU memory did not come back after launch %d: %s", l.Launch, l.ended.Held)}, true
 	case failed && c.Hardware:
-		return Broke{"hardware", describe(c, *l.ended)}, true
+		return Broke{"hardware", describe(*l.ended)}, true
 	}
 	return Broke{}, false
 }
@@ -98,7 +98,7 @@ func (n *Night) environmentFailures() (row int, text string) {
 		if !failed || !c.Environment {
 			break
 		}
-		count(describe(c, *l.ended))
+		count(describe(*l.ended))
 	}
 	return row, text
 }
@@ -210,7 +210,7 @@ func (n *Night) learnt(l *launch) (s Skipped, ok bool) {
 			continue
 		}
 		if text, yes := n.taught(blamed, c, *l.ended, t); yes {
-			text = fmt.Sprintf("launch %d (%s) failed, %s; %s", l.Launch, blamed.Name, describe(c, *l.ended), text)
+			text = fmt.Sprintf("launch %d (%s) failed, %s; %s", l.Launch, blamed.Name, describe(*l.ended), text)
 			return Skipped{Trial: t.ID, Evidence: l.Launch, Rule: c.teaches.rule, Text: text}, true
 		}
 	}

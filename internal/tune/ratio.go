@@ -31,9 +31,10 @@ func (n *Night) samples(trial string, stages ...Stage) []sample {
 func (n *Night) beside(l *launch) (score float64, ok bool) {
 	var before, after *sample
 	for _, b := range n.samples(BaselineID, Screen, Narrow, Confirm) {
-		if b.Launch < l.Launch {
+		switch {
+		case b.Launch < l.Launch:
 			before = &b
-		} else if after == nil {
+		case b.Launch > l.Launch && after == nil:
 			after = &b
 		}
 	}

@@ -47,8 +47,8 @@ func (n *Night) assess(l *launch) outcome {
 	case l.void:
 		return outcome{status: invalid, why: "the baseline drifted meanwhile"}
 	}
-	if c, ok := ClassOf(*l.ended); ok {
-		return outcome{status: failed, why: describe(c, *l.ended)}
+	if _, ok := ClassOf(*l.ended); ok {
+		return outcome{status: failed, why: describe(*l.ended)}
 	}
 	if l.ready == nil {
 		return outcome{status: invalid, why: "it was stopped before it was ready"}
@@ -249,7 +249,7 @@ func (n *Night) certain(l *launch, load string) bool {
 }
 
 // describe says in one line how a launch failed.
-func describe(c Class, e Ended) string {
+func describe(e Ended) string {
 	what := e.Cause
 	if what == "" {
 		what = e.Outcome
@@ -257,5 +257,5 @@ func describe(c Class, e Ended) string {
 	if e.Phase != "" {
 		what += " in " + e.Phase
 	}
-	return c.Name + ": " + what + because(e.Text)
+	return what + because(e.Text)
 }

@@ -1,6 +1,10 @@
 package tune
 
-import "sglaunch/internal/tune/stat"
+import (
+	"fmt"
+
+	"sglaunch/internal/tune/stat"
+)
 
 // Verdict is what a night found.
 type Verdict struct {
@@ -19,3 +23,6 @@ type Finding struct {
 	Won   bool          `json:"won,omitempty"`  // the whole interval is above the minimum effect
 	Text  string        `json:"text,omitempty"` // why not
 }
+
+// signed writes a ratio as a change: "+5.1 %".
+func signed(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }

@@ -1,0 +1,40 @@
+package report
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"strconv"
+
+	"sglaunch/internal/tune"
+)
+
+//go:embed night.html
+var nightHTML string
+
+var page = template.Must(template.New("night").Funcs(template.FuncMap{
+	"verdict": verdict, "serving": serving, "percent": percent, "compared": compared, "fresh": fresh, "remark": remark,
+	"left": left, "failures": failures, "figures": figures, "figure": figure, "command": command, "commands": commands,
+	"clock": clock, "state": state, "spoilt": spoilt,
+	"hundred": func(x float64) string { return figureText(100 * x) },
+	"change":  func(x float64) string { return percent(1 + x) },
+	"bottom":  func(height, up int) int { return height - up },
+}).Parse(nightHTML))
+
+// HTML writes one page with everything in it: no script, no network.
+func HTML(w io.Writer, s tune.Summary) error {
+	data := struct {
+		tune.Summary
+		Forest   *forest
+		Timeline *timeline
+	}{Summary: s}
+	if f, ok := drawForest(s); ok {
+		data.Forest = &f
+	}
+	if t, ok := drawTimeline(s); ok {
+		data.Timeline = &t
+	}
+	return page.Execute(w, data)
+}
+
+func figureText(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }

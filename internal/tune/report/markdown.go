@@ -1,0 +1,139 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"sglaunch/internal/tune"
+)
+
+// Markdown writes the night for a person who reads it in a terminal or a ticket.
+func Markdown(w io.Writer, s tune.Summary) error {
+	var b strings.Builder
+	line := func(text string, args ...any) { fmt.Fprintf(&b, text+"\n", args...) }
+	line("# %s\n", cell(s.Study.Name))
+	line("**%s.**\n", cell(verdict(s)))
+	line("%s.\n", cell(serving(s)))
+	for _, label := range s.Labels {
+		line("> %s\n", cell(label))
+	}
+	head(line, s)
+	markdownTrials(line, s)
+	markdownLeft(line, s)
+	markdownFailures(line, s)
+	markdownLaunches(line, s)
+	line("## Commands\n")
+	for _, l := range commands(s) {
+		line("%s:\n\n```\n%s\n```\n", cell(l.Trial.Name), fenced(command(l.Command)))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+type liner func(text string, args ...any)
+
+func head(line liner, s tune.Summary) {
+	line("From %s to %s, deadline %s. Objective: %s%s, smallest effect that counts: %.3g %%. %d launches.",
+		clock(s, s.Began), clock(s, s.Until), clock(s, s.Deadline), s.Study.Objective.Metric, on(s.Study.Objective.Load),
+		100*s.Study.MinimumEffect, len(s.Launches))
+	if s.Verdict != nil && s.Verdict.Noise > 0 {
+		line("Launches of one configuration scatter by %.2g %%.", 100*s.Verdict.Noise)
+	}
+	if s.Broke != nil {
+		line("\nThe trials ended early: %s.", cell(s.Broke.Text))
+	}
+	for _, d := range s.Drifts {
+		line("\nBetween launches %d and %d the baseline changed by %s: what was measured in between was measured again.", d.From, d.To, percent(1+d.Change))
+	}
+	if s.Study.Notes != "" {
+		line("\n%s", cell(s.Study.Notes))
+	}
+	line("")
+}
+
+func on(load string) string {
+	if load == "" {
+		return ""
+	}
+	return " on " + load
+}
+
+func markdownTrials(line liner, s tune.Summary) {
+	line("## Trials against the baseline\n")
+	line("| trial | before | fresh launches | |\n| --- | --- | --- | --- |")
+	for _, t := range compared(s) {
+		line("| %s | %s | %s | %s |", cell(t.Name), percent(t.Ratio), fresh(t), cell(remark(s, t)))
+	}
+	line("")
+}
+
+func markdownLeft(line liner, s tune.Summary) {
+	if len(left(s)) == 0 {
+		return
+	}
+	line("## Not tried, or not tried further\n")
+	line("| trial | rule | why |\n| --- | --- | --- |")
+	for _, t := range left(s) {
+		line("| %s | %s | %s |", cell(t.Name), t.Skipped.Rule, cell(t.Skipped.Text))
+	}
+	line("")
+}
+
+func markdownFailures(line liner, s tune.Summary) {
+	if len(failures(s)) == 0 {
+		return
+	}
+	line("## Failures\n")
+	for _, l := range failures(s) {
+		line("Launch %d, %s, %s: %s", l.N, cell(l.Trial.Name), clock(s, l.Over), cell(l.Why))
+		if l.Ended.Log != "" {
+			line("(%s)", cell(l.Ended.Log))
+		}
+		if len(l.Ended.Excerpt) > 0 {
+			line("\n```\n%s\n```", fenced(strings.Join(l.Ended.Excerpt, "\n")))
+		}
+		line("")
+	}
+}
+
+func markdownLaunches(line liner, s tune.Summary) {
+	names := figures(s)
+	line("## Launches\n")
+	line("| # | time | stage | trial | point | %s | against the baseline | |", strings.Join(names, " | "))
+	line("|%s", strings.Repeat(" --- |", len(names)+7))
+	for _, l := range s.Launches {
+		start := fmt.Sprintf("| %d | %s | %s | %s |", l.N, clock(s, l.Began), l.Slot.Stage, cell(l.Trial.Name))
+		if len(l.Measured) == 0 {
+			line("%s |%s %s | %s |", start, strings.Repeat(" |", len(names)), percent(l.Ratio), cell(state(l)))
+		}
+		for _, m := range l.Measured {
+			var row []string
+			for _, metric := range names {
+				row = append(row, figure(m.Result, metric))
+			}
+			line("%s %s | %s | %s | %s |", start, m.Point, strings.Join(row, " | "), percent(l.Ratio), cell(spoilt(s, l, m)))
+		}
+	}
+	line("")
+}
+
+// spoilt says why a run does not count, else what became of its launch.
+func spoilt(s tune.Summary, l tune.LaunchSummary, m tune.Measured) string {
+	if text := s.Study.Broken(m); text != "" {
+		return text
+	}
+	if why := s.Study.Invalid(m); len(why) > 0 {
+		return why[0]
+	}
+	return state(l)
+}
+
+// cell keeps a text within its cell, and from being read as markup.
+func cell(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'").Replace(text)
+}
+
+// fenced keeps a text within its fence.
+func fenced(text string) string { return strings.ReplaceAll(text, "```", "'''") }

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sglaunch/internal/tune"
+	"sglaunch/internal/tune/bench"
+)
+
+var update = flag.Bool("update", false, "write the golden reports anew")
+
+// rates is what the client reports of each trial; what is absent fails.
+var rates = map[string]float64{
+	"baseline": 1000, "--chunked-prefill-size 8192": 1080, "--mem-fraction-static 0.9": 1010, "--enable-<b>x</b>": 985,
+}
+
+// summary plays a night on a known machine, up to so many launches.
+func summary(t *testing.T, launches int) tune.Summary {
+	t.Helper()
+	s := tune.DefaultStudy()
+	s.Name, s.Base, s.Notes = "glm-5", "launch.toml", "After the upgrade to 0.5.9 | see <ticket>."
+	s.Deadline = tune.Deadline{In: 9 * time.Hour}
+	s.Loads = []tune.Load{{Name: "chat", Bench: bench.Serving, Input: 1024, Output: 256, Concurrency: []int{8, 32}}}
+	s.Axes = map[string]tune.Axis{
+		"--chunked-prefill-size": {Values: []tune.Value{tune.TextValue("8192")}},
+		"--mem-fraction-static":  {Values: []tune.Value{tune.TextValue("0.9"), tune.TextValue("0.94"), tune.TextValue("0.96")}},
+		"--enable-<b>x</b>":      {Values: []tune.Value{{Kind: tune.Alone}}},
+		"--moe-runner-backend":   {Values: []tune.Value{tune.TextValue("triton")}},
+	}
+	now := time.Date(2026, 2, 19, 22, 0, 0, 0, time.UTC)
+	plan, err := tune.NewPlan(s, tune.Outlook{Now: now, Zone: time.UTC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := player{t: t, n: &tune.Night{}, now: now, names: map[string]string{}, noise: []float64{0, 0.004, -0.003, 0.002, -0.005}}
+	for _, trial := range plan.Trials {
+		p.names[trial.ID] = trial.Name
+	}
+	p.write(plan.Planned)
+	for p.step() && p.launches <= launches {
+	}
+	return p.n.Summary()
+}
+
+type player struct {
+	t        *testing.T
+	n        *tune.Night
+	now      time.Time
+	names    map[string]string
+	noise    []float64
+	launches int
+	trial    string
+}
+
+func (p *player) write(b tune.Body) {
+	p.t.Helper()
+	if err := p.n.Add(tune.Record{Seq: p.n.Seq(), At: p.now, Body: b}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// step does one action; it reports whether the night goes on.
+func (p *player) step() bool {
+	switch do := p.n.Next(p.now).(type) {
+	case tune.Note:
+		p.write(do.Body)
+	case tune.Settle:
+		p.now = p.now.Add(time.Minute)
+		p.write(tune.Settled{After: do.After, OK: true})
+	case tune.Wait:
+		p.now = do.Until
+	case tune.Launch:
+		p.launch(do)
+	case tune.Flush:
+		p.write(tune.Flushed{Launch: do.Launch, OK: true})
+	case tune.Measure:
+		rate := rates[p.trial] * (1 + p.noise[p.launches%len(p.noise)]) * (0.5 + float64(do.Point.Concurrency)/64)
+		p.now = p.now.Add(2 * time.Minute)
+		p.write(tune.Measured{Launch: do.Launch, Point: do.Point, Took: 2 * time.Minute, Result: bench.Result{
+			Requested: 100, Completed: 100, Metrics: map[string]float64{"output_throughput": rate, "p99_ttft_ms": 1e5 / rate},
+		}, Window: tune.Window{Celsius: 61, ClockMHz: 1965}})
+	case tune.Stop:
+		p.write(tune.Ended{Launch: do.Launch, Outcome: "stopped"})
+	case tune.HandOver:
+		p.write(tune.Serving(do))
+	case tune.End:
+		return false
+	}
+	return true
+}
+
+func (p *player) launch(do tune.Launch) {
+	p.launches++
+	p.trial = p.names[do.Slot.Trial]
+	p.write(do.Intended)
+	p.write(tune.Launched{Launch: do.Intended.Launch, Command: []string{"python", "-m", "sglang.launch_server", "--chat-template", "it's {{ x }}", p.trial}})
+	if _, good := rates[p.trial]; !good {
+		p.now = p.now.Add(3 * time.Minute)
+		p.write(tune.Ended{Launch: do.Intended.Launch, Outcome: "crashed", Cause: "oom_graph_capture", Phase: "graph_capture",
+			Text: "CUDA out of memory. Tried to allocate 2.00 GiB", Excerpt: []string{"Capture cuda graph begin", "</pre><script>alert(1)</script>"}, Log: "server.log"})
+		return
+	}
+	p.now = p.now.Add(6 * time.Minute)
+	p.write(tune.Ready{Launch: do.Intended.Launch, Took: 6 * time.Minute})
+}
+
+func TestGolden(t *testing.T) {
+	for name, launches := range map[string]int{"whole": 1000, "running": 4, "begun": 0} {
+		s := summary(t, launches)
+		for ext, write := range map[string]func(io.Writer, tune.Summary) error{".md": Markdown, ".csv": CSV, ".html": HTML} {
+			var b bytes.Buffer
+			if err := write(&b, s); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", name+ext), b.Bytes())
+		}
+	}
+}
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, diff)
+	}
+}
+
+// TestThePageStandsAlone: no script, nothing of the network, whole markup, and
+// nothing of a log is taken for markup.
+func TestThePageStandsAlone(t *testing.T) {
+	var b bytes.Buffer
+	if err := HTML(&b, summary(t, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	html := b.String()
+	for _, bad := range []string{"<script", "http://", "https://", "<b>x</b>", "url(", "@import", "<ticket>", "ZgotmplZ"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(html))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("the markup is broken: %v", err)
+		}
+	}
+}
+
+func TestCSVIsRead(t *testing.T) {
+	var b bytes.Buffer
+	if err := CSV(&b, summary(t, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows[1:] {
+		for _, c := range row {
+			if c != "" && strings.ContainsRune("=+@", rune(c[0])) {
+				t.Errorf("row %d: a spreadsheet takes %q for a formula", i+1, c)
+			}
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sglaunch/internal/tune"
+	"sglaunch/internal/tune/bench"
+)
+
+// verdict is the first sentence of every report.
+func verdict(s tune.Summary) string {
+	switch {
+	case s.Verdict != nil:
+		return s.Verdict.Text
+	case s.Broke != nil:
+		return "the trials ended early: " + s.Broke.Text
+	}
+	return "the trials are not over"
+}
+
+// serving says what serves now.
+func serving(s tune.Summary) string {
+	if s.Done != nil {
+		return s.Done.Text
+	}
+	return "no server was handed over yet"
+}
+
+// percent writes a ratio as a change; "" where it is unknown.
+func percent(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(ratio-1))
+}
+
+// compared are the trials with a figure, the best first.
+func compared(s tune.Summary) []tune.TrialSummary {
+	var all []tune.TrialSummary
+	for _, t := range s.Trials[1:] {
+		if t.Finding != nil || t.Ratio != 0 {
+			all = append(all, t)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b tune.TrialSummary) int {
+		switch x, y := best(a), best(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	return all
+}
+
+// best is the figure that a trial is listed by: that of its fresh launches.
+func best(t tune.TrialSummary) float64 {
+	if t.Finding != nil && t.Finding.Pairs > 0 {
+		return t.Finding.Ratio.Mid + 1e6 // finalists come first
+	}
+	return t.Ratio
+}
+
+// fresh is what the fresh launches of a trial show.
+func fresh(t tune.TrialSummary) string {
+	if t.Finding == nil {
+		return ""
+	}
+	return t.Finding.Ratio.String()
+}
+
+// remark is what else is to be said of a trial.
+func remark(s tune.Summary, t tune.TrialSummary) string {
+	switch {
+	case s.Verdict != nil && s.Verdict.Winner == t.ID:
+		return "the winner"
+	case t.Finding != nil:
+		return t.Finding.Text
+	case t.Skipped != nil:
+		return t.Skipped.Text
+	}
+	return ""
+}
+
+// left are the trials without a figure, or that were dropped on the way.
+func left(s tune.Summary) []tune.TrialSummary {
+	return slices.DeleteFunc(slices.Clone(s.Trials[1:]), func(t tune.TrialSummary) bool { return t.Skipped == nil })
+}
+
+// failures are the launches that ended by a fault.
+func failures(s tune.Summary) []tune.LaunchSummary {
+	return slices.DeleteFunc(slices.Clone(s.Launches), func(l tune.LaunchSummary) bool {
+		if l.Ended == nil {
+			return true
+		}
+		_, failed := tune.ClassOf(*l.Ended)
+		return !failed
+	})
+}
+
+// figures are the metrics of a run that a table has room for: the objective,
+// the constraints, and the usual ones.
+func figures(s tune.Summary) []string {
+	all := []string{s.Study.Objective.Metric}
+	for _, c := range s.Study.Constraints {
+		all = append(all, c.Metric)
+	}
+	all = append(all, "output_throughput", "p99_ttft_ms", "mean_tpot_ms")
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(metric string) bool {
+		twice := seen[metric]
+		seen[metric] = true
+		return twice
+	})
+}
+
+// metrics are all that some run of the night gave, sorted.
+func metrics(s tune.Summary) []string {
+	seen := map[string]bool{}
+	for _, l := range s.Launches {
+		for _, m := range l.Measured {
+			for metric := range m.Result.Metrics {
+				seen[metric] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func figure(r bench.Result, metric string) string {
+	x, ok := r.Metrics[metric]
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// command is a command line that a shell takes.
+func command(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, arg := range argv {
+		quoted[i] = arg
+		if arg == "" || strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") != "" {
+			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// commands are the newest command of each trial that was started, in the order
+// of the plan.
+func commands(s tune.Summary) (all []tune.LaunchSummary) {
+	for _, t := range s.Trials {
+		for _, l := range slices.Backward(s.Launches) {
+			if l.Trial.ID == t.ID && len(l.Command) > 0 {
+				all = append(all, l)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// clock is a time of the night in the zone of its deadline.
+func clock(s tune.Summary, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(s.Deadline.Location()).Format("15:04")
+}
+
+// state is what became of a launch, in a word or its reason.
+func state(l tune.LaunchSummary) string {
+	switch {
+	case l.Counts:
+		return "counts"
+	case l.Serves:
+		return "serves"
+	case l.Why != "":
+		return l.Why
+	case l.Over.IsZero():
+		return "runs"
+	case l.Slot.Stage == tune.Morning:
+		return "ended"
+	}
+	return "does not count"
+}

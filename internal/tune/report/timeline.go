@@ -1,0 +1,131 @@
+package report
+
+import (
+	"math"
+	"time"
+
+	"sglaunch/internal/tune"
+)
+
+// timeline is the picture of the night: a bar for each launch, coloured by what
+// became of it, and the baseline's figure above.
+type timeline struct {
+	Width, Height int
+	Hours         []tick
+	Bars          []bar
+	Baseline      []dot // its figure over time
+	Deadline      float64
+}
+
+type bar struct {
+	X, Width float64
+	Y        int
+	Class    string // counts, baseline, failed, void, serving
+	Title    string
+}
+
+type dot struct {
+	X, Y  float64
+	Title string
+}
+
+const (
+	nightLeft  = 20
+	nightRight = 960
+	trialsY    = 96
+	baselineY  = 72
+)
+
+// drawTimeline lays the launches out; ok is false where there is none.
+func drawTimeline(s tune.Summary) (t timeline, ok bool) {
+	until := s.Until
+	if s.Deadline.After(until) {
+		until = s.Deadline
+	}
+	whole := until.Sub(s.Began)
+	if whole <= 0 || len(s.Launches) == 0 {
+		return t, false
+	}
+	x := func(at time.Time) float64 {
+		share := min(1, max(0, at.Sub(s.Began).Seconds()/whole.Seconds()))
+		return tenths(nightLeft + share*(nightRight-nightLeft))
+	}
+	t = timeline{Width: plotWidth, Height: 150, Deadline: x(s.Deadline)}
+	step := time.Hour
+	for whole/step > 16 {
+		step *= 2
+	}
+	for at := s.Began.Truncate(time.Hour).Add(step); at.Before(until); at = at.Add(step) {
+		t.Hours = append(t.Hours, tick{x(at), clock(s, at)})
+	}
+	for _, l := range s.Launches {
+		over := l.Over
+		if over.IsZero() {
+			over = until
+			if s.Done == nil {
+				over = s.Until
+			}
+		}
+		b := bar{X: x(l.Began), Width: tenths(max(1, x(over)-x(l.Began)-1)), Y: trialsY, Class: class(l), Title: title(s, l)}
+		if l.Trial.Baseline() {
+			b.Y = baselineY
+		}
+		t.Bars = append(t.Bars, b)
+	}
+	t.Baseline = dots(s, x)
+	return t, true
+}
+
+func tenths(x float64) float64 { return math.Round(10*x) / 10 }
+
+// class is the colour of a bar.
+func class(l tune.LaunchSummary) string {
+	switch {
+	case l.Counts && l.Trial.Baseline():
+		return "baseline"
+	case l.Counts:
+		return "counts"
+	case l.Serves:
+		return "serving"
+	case l.Ended != nil:
+		if _, failed := tune.ClassOf(*l.Ended); failed {
+			return "failed"
+		}
+	}
+	return "void"
+}
+
+func title(s tune.Summary, l tune.LaunchSummary) string {
+	text := clock(s, l.Began) + "  " + l.Trial.Name + ", " + string(l.Slot.Stage)
+	if l.Ratio != 0 {
+		text += ", " + percent(l.Ratio)
+	}
+	if l.Why != "" {
+		text += ": " + l.Why
+	}
+	return text
+}
+
+// dots are the baseline's figures, the lowest at the bottom of their strip.
+func dots(s tune.Summary, x func(time.Time) float64) (all []dot) {
+	low, high := 0.0, 0.0
+	for _, l := range s.Launches {
+		if l.Counts && l.Trial.Baseline() {
+			if low == 0 || l.Value < low {
+				low = l.Value
+			}
+			high = max(high, l.Value)
+		}
+	}
+	for _, l := range s.Launches {
+		if !l.Counts || !l.Trial.Baseline() {
+			continue
+		}
+		y := 40.0
+		if high > low {
+			y = tenths(60 - 40*(l.Value-low)/(high-low))
+		}
+		all = append(all, dot{x(l.Over), y, clock(s, l.Over) + "  " + figureText(l.Value)})
+	}
+	return all
+}
