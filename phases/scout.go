@@ -36,8 +36,8 @@ type scout struct {
 	nearest                                         int // of those of the line above
 }
 
-// lookAhead is how far: a line that somebody asks about may stand alone among
-// many that nobody asks about.
+// lookAhead is how far, where the lines that somebody asks about stand close
+// together. One that stands alone among many that nobody asks about costs itself.
 const lookAhead = 4 << 10
 
 // begin takes a new chunk.
@@ -50,17 +50,26 @@ func (s *scout) end(from int) int {
 	if s.newline < from {
 		s.newline = byteAt(s.chunk, '\n', from)
 	}
+	return min(s.newline, s.nextRedraw(from))
+}
+
+// nextRedraw is where the next \r stands, else the end of the chunk.
+func (s *scout) nextRedraw(from int) int {
 	if s.redraw < from {
 		s.redraw = byteAt(s.chunk, '\r', from)
 	}
-	return min(s.newline, s.redraw)
+	return s.redraw
 }
 
 // look says what the piece between two places of the chunk may hold. The places
 // never go back.
 func (s *scout) look(from, to int) (m marks) {
 	if to > s.ahead {
-		s.ahead = min(len(s.chunk), max(to, from+lookAhead))
+		reach := to
+		if from < s.ahead+lookAhead {
+			reach = max(to, from+lookAhead)
+		}
+		s.ahead = min(len(s.chunk), reach)
 		s.stamp, s.nccl, s.pipe, s.escape, s.percent, s.long, s.plain, s.nearest = -1, -1, -1, -1, -1, -1, -1, -1
 	}
 	if s.nearest >= to {

@@ -4,16 +4,6 @@ import "bytes"
 
 var httpMark = []byte("HTTP/1.")
 
-// passes passes over a piece that carries no news, and notes the marks of one
-// that may.
-func (t *Tracker) passes(p *piece, h *header) bool {
-	if t.routine(p, h) {
-		return true
-	}
-	h.marks = t.split.marks(p)
-	return h.marks == 0 && t.dull(p, h)
-}
-
 // Requests and batches make up most of a long log and carry no news of a server
 // that is known to serve.
 func isRequest(msg []byte) bool {
@@ -36,18 +26,38 @@ func (n *node) serves() bool {
 	return n.ranks.main.phase == Serving && len(n.failures)+len(n.clues) == 0
 }
 
-// routine passes over the requests and batches of a server that is known to
-// serve and prints without relays. What it passes over, the long way would pass
-// over too.
-func (t *Tracker) routine(p *piece, h *header) bool {
+// stride passes over the requests and batches at the begin of p, where a server
+// is known to serve and prints without relays. It returns how many lines they
+// are and how long. What it passes over, the long way would pass over too.
+func (t *Tracker) stride(p []byte) (size, lines int) {
 	n := t.current
-	if !h.stamped || n.source != "" || len(n.open) > 0 || !n.serves() || !isBatch(h.msg) && !isRequest(h.msg) {
+	if !n.serves() || n.source != "" || len(n.open) > 0 || t.plodding {
+		return 0, 0
+	}
+	var h header
+	for size < len(p) && p[size] == '[' {
+		end := bytes.IndexByte(p[size:], '\n')
+		if end < 0 || end > maxPiece || !t.routine(p[size:size+end], &h) {
+			break
+		}
+		size += end + 1
+		lines++
+	}
+	return size, lines
+}
+
+// routine takes a line of the current node that begins with a bracket, if it is
+// a request or a batch and nothing else.
+func (t *Tracker) routine(line []byte, h *header) bool {
+	h.stamp, h.rank, h.stamped = nil, nil, false
+	h.msg = line[stampEnd(line, h):]
+	if !h.stamped || !isBatch(h.msg) && !isRequest(h.msg) {
 		return false
 	}
 	if bytes.IndexByte(h.msg, '[') >= 0 {
 		return false // perhaps another line is glued to it
 	}
-	return t.pass(p, n, h)
+	return t.pass(t.current, h, true)
 }
 
 // dull passes over a line without marks that nothing else makes special either:
@@ -55,6 +65,9 @@ func (t *Tracker) routine(p *piece, h *header) bool {
 // that it could belong to. What it passes over, the long way would pass over
 // too.
 func (t *Tracker) dull(p *piece, h *header) bool {
+	if h.marks = t.split.marks(p); h.marks != 0 {
+		return false
+	}
 	n := t.current
 	if n.source != "" || len(n.open) > 0 || t.rules.concern(h.msg) {
 		return false
@@ -62,7 +75,7 @@ func (t *Tracker) dull(p *piece, h *header) bool {
 	if !h.stamped && (isPrefixed(h.msg) || exceptionType(h.msg, false) != nil) {
 		return false
 	}
-	return t.pass(p, n, h)
+	return t.pass(n, h, p.to > 0)
 }
 
 // isPrefixed tells whether an unmarked text may begin with more than a message.
@@ -76,7 +89,9 @@ func isPrefixed(text []byte) bool {
 }
 
 // pass notes what even a line without news leaves behind, unless its rank is new.
-func (t *Tracker) pass(p *piece, n *node, h *header) bool {
+// A line that lies in the chunk at hand is copied when that ends, if it is still
+// one of its rank's last then.
+func (t *Tracker) pass(n *node, h *header, inChunk bool) bool {
 	rank := n.ranks.known(h.rank)
 	if rank == nil || h.rank != nil && !n.sglang {
 		return false
@@ -84,23 +99,21 @@ func (t *Tracker) pass(p *piece, n *node, h *header) bool {
 	if h.stamp != nil {
 		n.stamp.set(h.stamp)
 	}
-	if !t.brief && len(h.msg) > 0 {
-		t.remember(p, rank, h.msg)
+	switch {
+	case t.brief || len(h.msg) == 0:
+	case inChunk:
+		t.borrow(&rank.last, h.msg)
+	default:
+		rank.last.add(h.msg)
 	}
 	return true
 }
 
-// remember keeps a line as one of its rank's last ones. Where it lies in the
-// chunk at hand it is copied when that ends, if it still counts then.
-func (t *Tracker) remember(p *piece, rank *rankState, msg []byte) {
-	if p.to == 0 {
-		rank.last.add(msg)
-		return
-	}
-	rank.last.borrow(msg)
-	if !rank.last.borrowed {
-		rank.last.borrowed = true
-		t.borrowers = append(t.borrowers, &rank.last)
+func (t *Tracker) borrow(last *lastLines, msg []byte) {
+	last.borrow(msg)
+	if !last.borrowed {
+		last.borrowed = true
+		t.borrowers = append(t.borrowers, last)
 	}
 }
 

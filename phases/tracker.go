@@ -42,6 +42,7 @@ type lineContext struct {
 func NewTracker(rules *RuleSet) *Tracker {
 	t := &Tracker{rules: rules, memo: newMemo(rules), bySource: make(map[string]*node)}
 	t.split.scout.rules = rules
+	t.split.skip = t.stride
 	t.current = t.addNode(nil)
 	return t
 }
@@ -220,7 +221,7 @@ func (t *Tracker) read(p *piece) {
 	}
 	if t.plodding {
 		h.marks = markAll
-	} else if t.passes(p, &h) {
+	} else if t.dull(p, &h) {
 		return
 	}
 	t.line.piece, t.line.h = p, h
