@@ -5,8 +5,11 @@
 # RUNS:
 #
 #   copy        bench/ptycopy: the pty, copied to a file
-#   tracked     the same process reads the output for its meaning as well
-#   supervisor  the supervisor of a real `sglaunch run` of the same command
+#   tracked     the same process reads the output for its meaning as well: what
+#               matching itself adds
+#   supervisor  the supervisor of a real `sglaunch run` of the same command; beside
+#               matching it receives the output from another process
+#   at rest     of the same supervisor, what it takes with next to no output
 #
 #   bench/live.sh [MEGABYTES [KIND]]   (default 200 service; see bench/serverlog.py)
 #
@@ -21,7 +24,9 @@ python3 bench/serverlog.py "$kind" "$megabytes" > "$work/server.log"
 python3 - "$work" "$runs" <<'PY'
 import os, statistics, subprocess, sys, time
 work, runs = sys.argv[1], int(sys.argv[2])
-log = work + "/server.log"
+log, little = work + "/server.log", work + "/little.log"
+with open(log, "rb") as server, open(little, "wb") as first:
+    first.write(server.read(1_000_000))
 tick = os.sysconf("SC_CLK_TCK")
 
 def copy(*flags):
@@ -29,7 +34,7 @@ def copy(*flags):
         done = subprocess.run([work + "/ptycopy", *flags, "cat", log], stdout=out, stderr=subprocess.PIPE, check=True)
     return float(done.stderr)
 
-def supervisor():
+def supervisor(log):
     """CPU seconds of the supervisor of a launch, as last seen before it ended."""
     argv = [work + "/sglaunch", "run", "--quiet", "--relaunch.attempts=1", "--", "cat", log]
     env = {**os.environ, "XDG_STATE_HOME": work + "/state", "XDG_RUNTIME_DIR": work + "/runtime"}
@@ -55,15 +60,15 @@ def children(parent):
         except (FileNotFoundError, ProcessLookupError):
             pass
 
-ways = {"copy": copy, "tracked": lambda: copy("-track"), "supervisor": supervisor}
+ways = {"copy": copy, "tracked": lambda: copy("-track"), "supervisor": lambda: supervisor(log), "at rest": lambda: supervisor(little)}
 taken = {name: [] for name in ways}
 for _ in range(runs):
     for name, way in ways.items():
         taken[name].append(way())
-base = statistics.median(taken["copy"])
-for name, seconds in taken.items():
-    s = statistics.median(seconds)
-    more = "" if name == "copy" else f"   {100 * (s - (base if name == 'tracked' else 0)) / base:+.0f} % of the copy"
-    print(f"{name:10} {s:6.2f} s CPU{more}", flush=True)
-sys.exit(0 if statistics.median(taken["tracked"]) < 1.15 * base else 1)
+seconds = {name: statistics.median(s) for name, s in taken.items()}
+more = {"tracked": seconds["tracked"] - seconds["copy"], "supervisor": seconds["supervisor"] - seconds["at rest"]}
+for name, s in seconds.items():
+    adds = f"   {100 * more[name] / seconds['copy']:+.0f} % of the copy for the output" if name in more else ""
+    print(f"{name:10} {s:6.2f} s CPU{adds}", flush=True)
+sys.exit(0 if more["tracked"] < 0.15 * seconds["copy"] else 1)
 PY

@@ -5,10 +5,12 @@
 //
 //	ptycopy [-track] COMMAND ...
 //
-// With -track the output is read for its meaning as well, as a supervisor does.
+// With -track the output is read for its meaning as well, in stretches as a
+// supervisor gets them.
 package main
 
 import (
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -48,7 +50,9 @@ func run(argv []string, track bool) error {
 	}
 	var from io.Reader = terminal
 	if track {
-		from = io.TeeReader(terminal, reader{phases.NewTracker(phases.BuiltinRules())})
+		stretches := bufio.NewWriterSize(reader{phases.NewTracker(phases.BuiltinRules())}, 64<<10)
+		defer stretches.Flush()
+		from = io.TeeReader(terminal, stretches)
 	}
 	before, err := used()
 	if err != nil {
