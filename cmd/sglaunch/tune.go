@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sglaunch/internal/config"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/conduct"
@@ -26,17 +25,8 @@ better beyond doubt.
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
 	}
-	c.AddCommand(newTuneRunCommand(), newTuneStatusCommand())
+	c.AddCommand(newTunePlanCommand(), newTuneRunCommand(), newTuneStatusCommand())
 	return c
-}
-
-// studied is a study with the launch.toml that it varies.
-func studied(path string) (study tune.Study, base config.Config, err error) {
-	if study, err = tune.Read(path); err != nil {
-		return study, base, err
-	}
-	base, err = config.Load(config.Options{Path: study.Base})
-	return study, base, err
 }
 
 // nightOf is the journal of a study, and whether somebody works on it.

@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/statedir"
+	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/conduct"
 )
 
@@ -29,30 +31,20 @@ trials, and the morning comes at once; a second one, or SIGTERM, stops
 everything in order and leaves nothing serving.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			study, base, err := studied(args[0])
+			o, err := tuneOptions(c, args[0])
 			if err != nil {
 				return err
-			}
-			state, err := statedir.Open()
-			if err != nil {
-				return err
-			}
-			self, err := os.Executable()
-			if err != nil {
-				return fmt.Errorf("cannot find this program: %w", err)
 			}
 			ctx, asked, stop := tuneSignals(c.Context())
 			defer stop()
-			code, err := conduct.Run(ctx, conduct.Options{
-				State: state, Program: []string{self}, Study: study, Base: base, Asked: asked,
-				Source: gpu.Start(gpu.Options{Argv: []string{self, samplerCommand}, Interval: time.Second}),
-				Tell: func(text string) {
-					fmt.Fprintf(c.ErrOrStderr(), "%s sglaunch: %s\n", time.Now().Format(time.TimeOnly), text)
-				},
-			})
+			o.Asked = asked
+			code, err := conduct.Run(ctx, o)
+			var refused *conduct.RefusedError
 			switch {
 			case errors.Is(err, conduct.ErrRunning):
 				return &exitError{exitRunning, err, "sglaunch tune status " + args[0]}
+			case errors.As(err, &refused):
+				return &exitError{exitConfig, err, "sglaunch tune plan " + args[0] + " shows the whole plan"}
 			case err != nil && code != 0:
 				return &exitError{code, err, ""}
 			case err != nil:
@@ -63,6 +55,33 @@ everything in order and leaves nothing serving.`,
 			return nil
 		},
 	}
+}
+
+// tuneOptions are the study of a file and the machine that it is for.
+func tuneOptions(c *cobra.Command, path string) (conduct.Options, error) {
+	study, err := tune.Read(path)
+	if err != nil {
+		return conduct.Options{}, err
+	}
+	base, err := config.Load(config.Options{Path: study.Base})
+	if err != nil {
+		return conduct.Options{}, err
+	}
+	state, err := statedir.Open()
+	if err != nil {
+		return conduct.Options{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return conduct.Options{}, fmt.Errorf("cannot find this program: %w", err)
+	}
+	return conduct.Options{
+		State: state, Program: []string{self}, Study: study, Base: base,
+		Source: gpu.Start(gpu.Options{Argv: []string{self, samplerCommand}, Interval: time.Second}),
+		Tell: func(text string) {
+			fmt.Fprintf(c.ErrOrStderr(), "%s sglaunch: %s\n", time.Now().Format(time.TimeOnly), text)
+		},
+	}, nil
 }
 
 // tuneSignals tells the two wishes apart: the first Ctrl-C wants the morning,

@@ -90,7 +90,7 @@ func words(text string) []string {
 	return strings.Fields(text)
 }
 
-// patchSet picks patches by name, those of the base first.
+// patchSet picks patches by name, those of the base first, shipped ones last.
 func patchSet(names []string, lists ...[]patch.Patch) ([]patch.Patch, error) {
 	var set []patch.Patch
 	for _, name := range names {
@@ -100,10 +100,15 @@ func patchSet(names []string, lists ...[]patch.Patch) ([]patch.Patch, error) {
 				break
 			}
 		}
-		if i < 0 {
-			return nil, fmt.Errorf("cannot use the patch %q: neither the base nor the study has it", name)
+		if i >= 0 {
+			set = append(set, list[i])
+			continue
 		}
-		set = append(set, list[i])
+		shipped, ok := patch.Shipped(name)
+		if !ok {
+			return nil, fmt.Errorf("cannot use the patch %q: it is neither in the base, nor in the study, nor shipped", name)
+		}
+		set = append(set, shipped)
 	}
 	return set, nil
 }

@@ -198,37 +198,24 @@ func (s *site) clear(ctx context.Context) error {
 	return nil
 }
 
-// plan is what the study means on this machine, today.
+// plan is what the study means on this machine, today. A night that begins must
+// be able to answer its question; one that goes on only keeps its deadline.
 func (s *site) plan(ctx context.Context, night *tune.Night) (tune.Planned, error) {
-	p, err := Plan(s.study, s.base, s.learn(ctx), time.Now())
-	if err == nil && !night.Began().IsZero() {
-		p.Deadline = night.Deadline() // that of the first plan: a resumed night has no more time
-	}
-	return p, err
-}
-
-// Plan expands a study into the first record of its night.
-func Plan(study tune.Study, base config.Config, facts tune.Facts, now time.Time) (tune.Planned, error) {
-	settings := study.BaseSettings(base)
-	trials, err := study.Expand(settings, facts)
+	p, err := s.survey(ctx)
 	if err != nil {
 		return tune.Planned{}, err
 	}
-	for _, t := range trials {
-		if _, err := served(base, study, t); err != nil {
-			return tune.Planned{}, err
-		}
+	if !night.Began().IsZero() {
+		p.Planned.Deadline = night.Deadline() // a resumed night has no more time
+		return p.Planned, nil
 	}
-	zone := time.Local
-	if study.Timezone != "" {
-		if zone, err = time.LoadLocation(study.Timezone); err != nil {
-			return tune.Planned{}, fmt.Errorf("cannot use the time zone %q: %w", study.Timezone, err)
-		}
+	for _, w := range p.Warnings {
+		s.tell("note: " + w)
 	}
-	return tune.Planned{
-		Version: tune.RecordVersion, Study: study, Facts: facts, Trials: trials, Base: settings,
-		Deadline: study.Deadline.After(now, zone), Expect: study.Expect,
-	}, nil
+	if len(p.Problems) > 0 {
+		return tune.Planned{}, &RefusedError{p}
+	}
+	return p.Planned, nil
 }
 
 // same tells whether two plans are one, as a journal writes them.

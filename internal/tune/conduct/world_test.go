@@ -233,10 +233,11 @@ func (w *world) run(p *paper, facts tune.Facts, asked <-chan string) (tune.End, 
 }
 
 func (w *world) begin(c *conductor, facts tune.Facts) (tune.End, error) {
-	plan, err := Plan(w.study, smallBase, facts, time.Now())
+	p, err := tune.NewPlan(w.study, tune.Outlook{Now: time.Now(), Zone: time.UTC, Facts: facts, Base: w.study.BaseSettings(smallBase)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	plan := p.Planned
 	fresh := c.night.Began().IsZero()
 	if !fresh {
 		plan.Deadline = c.night.Deadline()

@@ -52,8 +52,9 @@ def prepare_server_args(argv):
     from sglang_rehearsal import cue
     from sglang_rehearsal.scenario import count_start, tell_arguments
 
-    count_start()
-    cue("arguments")
+    if "--help" not in argv:
+        count_start()
+        cue("arguments")
     parser = argparse.ArgumentParser(prog="launch_server.py")
     for name, value in defaults():
         _add_argument(parser, name, value)
