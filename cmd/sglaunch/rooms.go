@@ -7,7 +7,7 @@ import "github.com/spf13/cobra"
 func roomCommands() []*cobra.Command {
 	return []*cobra.Command{
 		newExplainCommand(), newRulesCommand(), newHistoryCommand(), newPatchCommand(),
-		newStatusCommand(), newStopCommand(), newRestartCommand(), newReloadCommand(), newUpgradeCommand(),
+		newStatusCommand(), newStopCommand(), newRestartCommand(), newReloadCommand(), newUpgradeCommand(), newAttachCommand(),
 		newUnitCommand(), newTuneCommand(),
 	}
 }

@@ -52,7 +52,7 @@ tries again in a way that has a chance.`,
 	root.AddCommand(
 		newRunCommand(), newCheckCommand(), newRecoverCommand(), newReplayCommand(),
 		newVersionCommand(), newRehearseCommand(),
-		newSupervisorCommand(), newSamplerCommand(),
+		newSupervisorCommand(), newSamplerCommand(), newHandedCommand(),
 	)
 	root.AddCommand(roomCommands()...)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

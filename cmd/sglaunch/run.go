@@ -40,10 +40,14 @@ you would type without sglaunch; its output passes through byte for byte.
   sglaunch run -c launch.toml
 
 Ctrl-C or SIGTERM stops the server and lets it drain; a second one does not
-wait for the drain; a third kills at once.`
+wait for the drain; a third kills at once. A terminal that vanishes stops it too.
+
+With --detach it runs on when you log out: as a service of systemd where there is
+one, else in a session of its own. "sglaunch attach" follows its output.`
 
 func newRunCommand() *cobra.Command {
 	var flags launchFlags
+	var detached bool
 	c := &cobra.Command{
 		Use:   "run [-c launch.toml] [flags] [-- command ...]",
 		Short: "Start the server and keep it served",
@@ -60,10 +64,14 @@ func newRunCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if detached {
+				return runDetached(c, cfg)
+			}
 			return runShim(os.Args[1:], shim.Options{Passthrough: cfg.Log.Passthrough})
 		},
 	}
 	flags.register(c)
+	c.Flags().BoolVarP(&detached, "detach", "d", false, "return once it runs; attach follows it")
 	return c
 }
 
