@@ -257,18 +257,8 @@ func TestBothKilledThenRecover(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-b.done
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, "recover")
-	cmd.Env = append(os.Environ(), asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(b.dir, "state"))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("recover: %v\n%s", err, out)
-	}
-	if !strings.Contains(string(out), "model_runner.py") {
-		t.Errorf("recover said: %s", out)
+	if said := b.heal(); !strings.Contains(said, "model_runner.py") {
+		t.Errorf("recover said: %s", said)
 	}
 	b.gone(time.Second)
 	b.unchanged()

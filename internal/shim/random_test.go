@@ -20,15 +20,14 @@ import (
 func TestDeathAtRandomMoments(t *testing.T) {
 	runs := 8
 	if os.Getenv("SGLAUNCH_LONG") != "" {
-		runs = 500
+		runs = 1000
 	}
 	tree := "tame"
 	if enclosed(t) {
 		tree = "wild"
 	}
 	for i := range runs {
-		seed := rand.Uint64()
-		moment := time.Duration(seed % uint64(300*time.Millisecond))
+		moment := time.Duration(rand.Int64N(int64(300 * time.Millisecond)))
 		died := dieAt(t, tree, moment, i%2 == 0)
 		if t.Failed() {
 			t.Fatalf("run %d: the %s died after %v", i, died, moment)
