@@ -242,7 +242,7 @@ func (a *actor) act(verb string, args []string) error {
 			n, _ := strconv.Atoi(c)
 			l.Concurrency = append(l.Concurrency, n)
 		}
-		if len(a.study.Loads) == 1 && a.study.Loads[0].Name == "chat" {
+		if len(a.study.Loads[0].Concurrency) == 1 { // the one that is there without being asked for
 			a.study.Loads = nil
 		}
 		a.study.Loads = append(a.study.Loads, l)
@@ -314,13 +314,13 @@ func (a *actor) client(set map[string]string) result {
 		if v := set["rate"]; v != "" {
 			rate = number(v)
 		}
-		if v := set[p.String()]; v != "" {
-			rate = number(v)
-		}
 		if l := a.n.openLaunch(); l != nil {
 			if v := set[a.n.trials[l.Slot.Trial].Name]; v != "" {
 				rate = number(v)
 			}
+		}
+		if v := set[p.String()]; v != "" {
+			rate = number(v)
 		}
 		m := flat(rate)(p)
 		m.Window.Throttled = number(set["throttled"])

@@ -134,7 +134,7 @@ func (n *Night) drop() (s Skipped, ok bool) {
 		}
 	}
 	for _, t := range n.plan.Trials[1:] {
-		if s, out := n.skipped(t.ID); out && s.Rule == ruleFailed && s.Evidence > 0 {
+		if s, out := n.skipped(t.ID); out && s.Evidence > 0 {
 			if s, ok := n.learnt(n.launches[s.Evidence-1]); ok {
 				return s, true
 			}

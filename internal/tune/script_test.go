@@ -19,7 +19,8 @@ import (
 //
 // A line is what happens to the launch that is asked for (see actor.act), and
 // after the arrow what must follow: launch=NAME and stage=NAME of the next
-// launch, skip=NAME, broke=NAME, winner=NAME, serving=NAME, code=N, a quoted
+// launch, runs=N measurements in this line, skip=NAME, broke=NAME, winner=NAME,
+// serving=NAME, code=N, a quoted
 // part of what is noted; with not- before it, what must not.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/scripts/*.txt")
@@ -122,6 +123,12 @@ func (a *actor) holds(key, value string) (ok bool, got any) {
 		return isLaunch && string(launch.Slot.Stage) == value, launch.Slot.Stage
 	case "cold":
 		return isLaunch && launch.Cold == (value == "true"), launch.Cold
+	case "runs":
+		runs := told[Measured](a)
+		return fmt.Sprint(runs) == value, runs
+	case "flushes":
+		flushes := told[Flushed](a)
+		return fmt.Sprint(flushes) == value, flushes
 	case "code":
 		end, isEnd := next.(End)
 		return isEnd && fmt.Sprint(end.Code) == value, next
@@ -161,6 +168,16 @@ func (a *actor) holds(key, value string) (ok bool, got any) {
 		all = append(all, said)
 	}
 	return value == "" && key == "winner", all
+}
+
+// told counts the records of a kind in the present line.
+func told[B Body](a *actor) (count int) {
+	for _, b := range a.told() {
+		if _, is := b.(B); is {
+			count++
+		}
+	}
+	return count
 }
 
 // show lists the records of the present line.

@@ -136,19 +136,23 @@ func seeds(few, many int) int {
 }
 
 func TestNoWinnerAmongEquals(t *testing.T) {
-	nights, wins := seeds(60, 2000), 0
+	nights, wins, trends := seeds(60, 2000), 0, 0
 	for seed := range nights {
 		w := newWorld(t, uint64(seed), 20)
 		w.noise = []float64{0.005, 0.01, 0.02}[seed%3]
 		w.study.Deadline = Deadline{In: 12 * time.Hour}
-		if v := w.night(); v.Winner != "" {
+		v := w.night()
+		if v.Winner != "" {
 			wins++
 		}
+		if v.Trend != 0 {
+			trends++
+		}
 	}
-	if wins*20 > nights {
-		t.Errorf("%d of %d nights have a winner among equals", wins, nights)
+	if wins*20 > nights || trends*10 > nights {
+		t.Errorf("%d of %d nights have a winner among equals, %d a trend", wins, nights, trends)
 	}
-	t.Logf("%d of %d nights have a winner among 20 equals", wins, nights)
+	t.Logf("%d of %d nights have a winner among 20 equals, %d a trend", wins, nights, trends)
 }
 
 func TestDriftIsFlaggedAndWinsNothing(t *testing.T) {
