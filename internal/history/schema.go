@@ -114,6 +114,22 @@ CREATE TABLE wrong (                      -- patches whose server gave wrong ans
 	reason     TEXT NOT NULL,
 	PRIMARY KEY (patch, content, gpu, flashinfer)
 ) WITHOUT ROWID, STRICT;
+`, `
+CREATE TABLE trials (                     -- launches that sglaunch tune has measured; outlive the launch
+	launch  TEXT PRIMARY KEY,
+	study   TEXT NOT NULL,
+	night   INTEGER NOT NULL,             -- when it began
+	trial   TEXT NOT NULL,                -- 'baseline', or the ID of a trial
+	name    TEXT NOT NULL,
+	stage   TEXT NOT NULL,
+	machine TEXT NOT NULL,
+	model   TEXT NOT NULL,
+	metric  TEXT NOT NULL,
+	value   REAL NOT NULL,
+	at      INTEGER NOT NULL
+) WITHOUT ROWID, STRICT;
+
+CREATE INDEX trials_by_model ON trials (machine, model, metric, at);
 `}
 
 // migrate brings the schema up to date, in one transaction: a kill in between

@@ -37,6 +37,7 @@ type TrialSummary struct {
 // LaunchSummary is one launch.
 type LaunchSummary struct {
 	N        int
+	ID       string // of the sglaunch launch
 	Trial    Trial
 	Slot     Slot
 	Began    time.Time
@@ -98,7 +99,7 @@ func (n *Night) launchSummary(l *launch) LaunchSummary {
 	}
 	s.Serves = n.serving != nil && n.serving.Launch == l.Launch
 	if l.launched != nil {
-		s.Command = l.launched.Command
+		s.ID, s.Command = l.launched.ID, l.launched.Command
 	}
 	if s.Trial.ID == "" {
 		s.Trial = Trial{ID: l.Slot.Trial, Name: l.Slot.Trial}

@@ -23,18 +23,22 @@ func Noise(groups [][]float64) (sd float64, ok bool) {
 	return math.Sqrt(sum / float64(freedom)), true
 }
 
-// Stepwise is the noise of a series that may drift slowly: from the differences
-// of neighbours alone. ok is false for fewer than three values.
-func Stepwise(logs []float64) (sd float64, ok bool) {
-	if len(logs) < 3 {
+// Stepwise is the noise of series that may drift slowly, a night each: from the
+// differences of neighbours alone. ok is false where there are fewer than two
+// differences.
+func Stepwise(series ...[]float64) (sd float64, ok bool) {
+	sum, steps := 0.0, 0
+	for _, logs := range series {
+		for i := 1; i < len(logs); i++ {
+			d := logs[i] - logs[i-1]
+			sum += d * d
+			steps++
+		}
+	}
+	if steps < 2 {
 		return 0, false
 	}
-	sum := 0.0
-	for i := 1; i < len(logs); i++ {
-		d := logs[i] - logs[i-1]
-		sum += d * d
-	}
-	return math.Sqrt(sum / float64(2*(len(logs)-1))), true
+	return math.Sqrt(sum / float64(2*steps)), true
 }
 
 // Trend is what a series changes from its first to its last time along the

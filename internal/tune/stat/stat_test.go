@@ -95,6 +95,8 @@ func TestNoise(t *testing.T) {
 	// A slope adds little to the scatter of neighbours.
 	sd, _ = Stepwise([]float64{0, 0.01, 0, 0.01, 0})
 	near(t, "stepwise", sd, 0.01/math.Sqrt2, 1e-9)
+	sd, _ = Stepwise([]float64{0, 0.01, 0}, []float64{7}, []float64{5, 5.01, 5})
+	near(t, "stepwise over nights", sd, 0.01/math.Sqrt2, 1e-9)
 	if _, ok := Stepwise([]float64{1, 2}); ok {
 		t.Error("two values have a scatter")
 	}
