@@ -37,13 +37,13 @@ values = ["flashinfer-cutlass-autotune"]
 [[patch]]
 use = "flashinfer-cutlass-autotune"
 `, "tight-capture")
-	u.run("SGLAUNCH_REHEARSAL_BENCH=noise=0.003,launch=0.003,seed=5")
+	u.run("SGLAUNCH_REHEARSAL_BENCH=noise=0.0005,launch=0.0005,seed=5")
 	u.await(`launch 3 \(screen\)`)
 	if err := u.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	<-u.done
-	u.run("SGLAUNCH_REHEARSAL_BENCH=noise=0.003,launch=0.003,seed=5")
+	u.run("SGLAUNCH_REHEARSAL_BENCH=noise=0.0005,launch=0.0005,seed=5")
 	u.await(`launch 8 is ready`) // each wait has a limit of its own
 	u.await(serves)
 	st := u.night()
