@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sglaunch/internal/gpu"
-	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 )
@@ -120,15 +119,14 @@ type window struct {
 	began time.Time
 	file  *os.File
 
-	at       []time.Time // of the samples
-	slowed   map[string]int
-	capped   map[string]int
-	clock    mean
-	celsius  mean
-	watts    mean
-	first    []gpu.GPU
-	last     []gpu.GPU
-	pressure mean
+	at      []time.Time // of the samples
+	slowed  map[string]int
+	capped  map[string]int
+	clock   mean
+	celsius mean
+	watts   mean
+	first   []gpu.GPU
+	last    []gpu.GPU
 }
 
 // Bits of GPU.Throttle: slowed by heat, brake or a hardware fault, and by the
@@ -162,9 +160,6 @@ func (w *window) add(s gpu.Sample, ours []gpu.GPU) {
 	}
 	w.celsius.add(float64(hottest))
 	w.watts.add(float64(watts) / 1000)
-	if p, err := proc.ReadPressure(proc.MachinePressure); err == nil {
-		w.pressure.add(max(p.CPU, p.Memory, p.IO) / 100)
-	}
 	if w.file != nil {
 		s.GPUs = ours
 		_ = json.NewEncoder(w.file).Encode(s) // see watch
@@ -177,7 +172,7 @@ const gapMost = 3 * time.Second
 func (w *window) sum(now time.Time) tune.Window {
 	seen := tune.Window{
 		Throttled: share(w.slowed, len(w.at)), PowerCap: share(w.capped, len(w.at)),
-		ClockMHz: w.clock.value(), Celsius: w.celsius.value(), Watts: w.watts.value(), Pressure: w.pressure.value(),
+		ClockMHz: w.clock.value(), Celsius: w.celsius.value(), Watts: w.watts.value(),
 		Hardware: worn(w.first, w.last),
 	}
 	if length := now.Sub(w.began); length > 0 && len(w.at) > 0 {

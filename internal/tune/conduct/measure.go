@@ -29,11 +29,12 @@ func (at *attempt) measure(ctx context.Context, a tune.Measure) (tune.Measured, 
 		Marker: fmt.Sprintf("SGLAUNCH_TUNE_CLIENT=%s/%d", at.dir, time.Now().UnixNano()),
 		Limit:  at.limit(load, a.Until), Quiet: at.study.Limits.Quiet,
 	}
-	w, compilers := at.eyes.watch(name+"-gpus.jsonl"), at.watchCompilers(serving)
+	w, machine := at.eyes.watch(name+"-gpus.jsonl"), at.watchMachine(serving)
 	end := client.Run(serving)
 	m := tune.Measured{Launch: at.n, Point: a.Point, Began: end.Began, Took: end.Took, Problem: end.Problem, File: at.relative(file)}
 	m.Window = at.eyes.done(w)
-	m.Window.Client, m.Window.Compiling = end.CPUs, compilers()
+	m.Window.Client = end.CPUs
+	m.Window.Compiling, m.Window.Pressure = machine()
 	if now, ok := at.eyes.look(ctx); ok {
 		m.Window.Foreign = at.foreign(now, at.server)
 	}
@@ -135,16 +136,18 @@ func (at *attempt) clientEnv() []string {
 	return env
 }
 
-const compilerTick = time.Second
+const machineTick = time.Second
 
-// watchCompilers looks for compilers below the server until the answer is asked
-// for: a kernel that is compiled while requests wait is not what the night
-// measures.
-func (at *attempt) watchCompilers(ctx context.Context) (seen func() bool) {
+// watchMachine looks, until the answer is asked for, whether kernels are compiled
+// below the server, which is not what the night measures, and how much of the
+// time tasks wait for CPU, memory or disk.
+func (at *attempt) watchMachine(ctx context.Context) (seen func() (compiling bool, pressure float64)) {
 	ctx, cancel := context.WithCancel(ctx)
-	answer := make(chan bool, 1)
+	var compiling bool
+	var waiting mean
+	ended := make(chan struct{})
 	go func() {
-		found := false
+		defer close(ended)
 		sampler := proc.NewSampler()
 		for ctx.Err() == nil {
 			members, _ := proc.Descendants(at.server.shim.PID)
@@ -152,13 +155,16 @@ func (at *attempt) watchCompilers(ctx context.Context) (seen func() bool) {
 			for _, p := range members {
 				ids = append(ids, p.ID)
 			}
-			found = found || len(sampler.Sample(ctx, ids).Compilers) > 0
-			wait(ctx, compilerTick)
+			compiling = compiling || len(sampler.Sample(ctx, ids).Compilers) > 0
+			if p, err := proc.ReadPressure(proc.MachinePressure); err == nil {
+				waiting.add(max(p.CPU, p.Memory, p.IO) / 100)
+			}
+			wait(ctx, machineTick)
 		}
-		answer <- found
 	}()
-	return func() bool {
+	return func() (bool, float64) {
 		cancel()
-		return <-answer
+		<-ended
+		return compiling, waiting.value()
 	}
 }

@@ -62,8 +62,9 @@ func (s *site) serveOn(ctx context.Context, l *Launch, longest time.Duration) in
 	select {
 	case <-l.gone:
 	case <-ctx.Done():
-		s.relay.stop()
 		l.Stop("sglaunch tune", longest)
+	case by := <-s.asked: // there are no trials any more that could end
+		l.Stop("sglaunch tune: "+by, longest)
 	}
 	select {
 	case <-l.gone:
@@ -73,7 +74,7 @@ func (s *site) serveOn(ctx context.Context, l *Launch, longest time.Duration) in
 	default:
 		return codeHeld
 	}
-	if a, ok := readAccount(s.state, l.Name, l.ID()); ok && a.ended {
+	if a, ok := readAccount(s.state, l.Name, l.ID(), s.began); ok && a.ended {
 		return a.code
 	}
 	return codeHeld

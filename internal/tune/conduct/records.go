@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sglaunch/internal/mask"
 	"sglaunch/internal/serve"
@@ -30,13 +31,15 @@ type account struct {
 	hardware   string // Xid events
 }
 
-// readAccount reads the records of a launch; "" stands for the newest of that
-// name. It is false where there are none: then the launch did not begin.
-func readAccount(state statedir.Dir, name, id string) (account, bool) {
+// readAccount reads the records of a launch that was begun at a time. One that
+// has not told its ID is looked for by its name; all trials have the same one,
+// so what is older is another's. It is false where there are no records: then
+// the launch did not begin.
+func readAccount(state statedir.Dir, name, id string, began time.Time) (account, bool) {
 	l, err := state.OpenLaunch(id)
 	if id == "" {
 		all, lerr := state.Launches(name)
-		if lerr != nil || len(all) == 0 {
+		if lerr != nil || len(all) == 0 || all[len(all)-1].Began().Before(began.Truncate(time.Millisecond)) {
 			return account{}, false
 		}
 		l, err = all[len(all)-1], nil

@@ -13,6 +13,7 @@ import (
 
 	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
+	"sglaunch/internal/mask"
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
@@ -60,6 +61,7 @@ func Run(ctx context.Context, o Options) (int, error) {
 		return 0, err
 	}
 	defer s.relay.close()
+	defer context.AfterFunc(ctx, s.relay.stop)()
 	if err := s.sweep(ctx); err != nil {
 		return 0, err
 	}
@@ -68,6 +70,9 @@ func Run(ctx context.Context, o Options) (int, error) {
 		return s.afterwards(ctx, handedOver(records))
 	}
 	if err := s.resume(ctx, c, handedOver(records)); err != nil {
+		if s.taken && ctx.Err() == nil {
+			return s.emergency(ctx, err)
+		}
 		return 0, err
 	}
 	s.trials = night.Plan().Trials
@@ -75,14 +80,13 @@ func Run(ctx context.Context, o Options) (int, error) {
 	end, err := c.run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		s.relay.stop()
 		return 0, nil
 	case err != nil:
 		return s.emergency(ctx, err)
 	case end.Serving == 0:
 		return end.Code, errors.New(end.Text)
 	}
-	return s.stay(ctx, c.launch.(*attempt).server), nil
+	return s.stay(ctx, c.launch.(*attempt).server), nil // it was handed over, so it is open
 }
 
 func newSite(o Options) (*site, error) {
@@ -92,7 +96,7 @@ func newSite(o Options) (*site, error) {
 	}
 	s := &site{
 		state: o.State, dir: dir, program: o.Program, study: o.Study, base: o.Base,
-		began: time.Now(), tell: o.Tell, folder: o.Base.Server.Directory,
+		began: time.Now(), tell: o.Tell, asked: o.Asked, folder: o.Base.Server.Directory,
 	}
 	if s.folder == "" {
 		if s.folder, err = os.Getwd(); err != nil {
@@ -149,13 +153,18 @@ func (s *site) resume(ctx context.Context, c *conductor, handed int) error {
 	fresh := c.night.Began().IsZero()
 	serving := s.serving()
 	if serving == nil {
-		if err := s.clear(ctx); err != nil {
+		if err := s.unclaimed(); err != nil {
 			return err
 		}
 	}
 	plan, err := s.plan(ctx, c.night)
 	if err != nil {
 		return err
+	}
+	if serving == nil {
+		if err := s.clear(ctx); err != nil {
+			return err
+		}
 	}
 	if fresh || !same(plan, c.night.Plan()) {
 		if err := c.note(plan); err != nil {
@@ -186,9 +195,6 @@ func (s *site) takeUp(c *conductor, serving *Launch, handed int) error {
 // clear makes sure that nobody serves where the night wants to: a launch by its
 // contract, anybody else not at all.
 func (s *site) clear(ctx context.Context) error {
-	if err := s.unclaimed(); err != nil {
-		return err
-	}
 	if err := s.takeOver(ctx); err != nil {
 		return err
 	}
@@ -265,7 +271,7 @@ func (s *site) emergency(ctx context.Context, cause error) (int, error) {
 
 // noted does what follows from a record that is on disk.
 func (s *site) noted(r tune.Record) {
-	if text := s.words.line(r); text != "" {
+	if text := mask.String(s.words.line(r)); text != "" {
 		s.tell(text)
 		s.relay.say("STATUS=" + text)
 	}

@@ -23,7 +23,9 @@ type site struct {
 	env     []string // what the base's server would get
 	folder  string   // where it would be started
 	eyes    *eyes
-	relay   *relay    // to systemd; nil: it does not listen
+	relay   *relay // to systemd; nil: it does not listen
+	asked   <-chan string
+	taken   bool      // the production server was ended for the night
 	idle    []gpu.GPU // before the night; nil: not seen yet
 	trials  []tune.Trial
 	began   time.Time // this tuner

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sglaunch/internal/history"
+	"sglaunch/internal/mask"
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/tune"
@@ -74,7 +75,18 @@ func (s *site) survey(ctx context.Context) (tune.Plan, error) {
 		}
 	}
 	p.Problems = slices.Compact(p.Problems)
+	p.Planned.Study = masked(p.Study)
 	return p, nil
+}
+
+// masked is a study as a journal may keep it: commands may hold tokens.
+func masked(study tune.Study) tune.Study {
+	study.Loads = slices.Clone(study.Loads)
+	for i := range study.Loads {
+		study.Loads[i].Command, study.Loads[i].Args = mask.Argv(study.Loads[i].Command), mask.Argv(study.Loads[i].Args)
+	}
+	study.Takeover.Drain, study.Takeover.Return = mask.Argv(study.Takeover.Drain), mask.Argv(study.Takeover.Return)
+	return study
 }
 
 const historyLimit = 5 * time.Second

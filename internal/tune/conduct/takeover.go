@@ -52,6 +52,7 @@ func (s *site) takeOver(ctx context.Context) error {
 		return nil
 	}
 	s.tell("takeover of " + t.Launch + ": it is being stopped")
+	s.taken = true
 	if !l.Stop("sglaunch tune: takeover", s.longest()) {
 		return fmt.Errorf("cannot take over %q: process %d does not end", t.Launch, l.shim.PID)
 	}

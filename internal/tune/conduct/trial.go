@@ -120,7 +120,7 @@ func (at *attempt) await(ctx context.Context, until time.Time) (tune.Ready, *tun
 // proven gathers what a ready server is known to be.
 func (at *attempt) proven(ctx context.Context) tune.Ready {
 	r := tune.Ready{Launch: at.n, Took: time.Since(at.began)}
-	if a, ok := readAccount(at.state, at.server.Name, at.server.ID()); ok {
+	if a, ok := readAccount(at.state, at.server.Name, at.server.ID(), at.began); ok {
 		r.Checked, r.Patches = a.checked, at.effects(a)
 	}
 	info, err := at.at.info(ctx)
@@ -206,7 +206,7 @@ func (at *attempt) ended(stuck bool) tune.Ended {
 	if !stuck {
 		_ = os.RemoveAll(at.cold) // some 10 GB of kernels that no other launch uses
 	}
-	a, ok := readAccount(at.state, at.server.Name, at.server.ID())
+	a, ok := readAccount(at.state, at.server.Name, at.server.ID(), at.began)
 	if !ok || a.outcome == "" {
 		return at.unaccounted(e)
 	}
