@@ -78,6 +78,7 @@ func Run(ctx context.Context, o Options) (int, error) {
 	s.trials = night.Plan().Trials
 	s.words.learn(s.trials)
 	end, err := c.run(ctx)
+	s.remember(ctx, night)
 	switch {
 	case ctx.Err() != nil:
 		return 0, nil
