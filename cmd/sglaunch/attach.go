@@ -29,7 +29,8 @@ not reach the server.
 
 Ctrl-C detaches; the launch goes on. Where the launch ends, attach ends with its
 exit code.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if lines < 0 {
 				return &exitError{exitUsage, fmt.Errorf("cannot show %d lines: at least 0", lines), ""}

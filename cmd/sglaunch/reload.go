@@ -26,7 +26,8 @@ these three. A file with a mistake changes nothing.
 
 SIGHUP does the same where the launch belongs to no terminal, as does
 systemctl reload.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := theOne(args)
 			if err != nil {

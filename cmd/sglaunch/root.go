@@ -52,9 +52,10 @@ tries again in a way that has a chance.`,
 	root.AddCommand(
 		newRunCommand(), newCheckCommand(), newRecoverCommand(), newReplayCommand(),
 		newVersionCommand(), newRehearseCommand(),
-		newSupervisorCommand(), newSamplerCommand(), newHandedCommand(),
+		newSupervisorCommand(), newSamplerCommand(), newHandedCommand(), newDocsCommand(),
 	)
 	root.AddCommand(roomCommands()...)
+	setUsage(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exitError{exitUsage, err, flagHint(c, err)}
 	})

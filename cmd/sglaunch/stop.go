@@ -27,7 +27,8 @@ the launch that runs, if there is one. A launch whose supervisor does not answer
 is stopped by signal.
 
 With --wait the exit code is that of the launch.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := theOne(args)
 			if err != nil {
@@ -54,7 +55,8 @@ func newRestartCommand() *cobra.Command {
 		Long: `End the server of a launch in order and start it anew at once: the same command,
 patches applied again, all budgets fresh. A launch that waits before its next
 attempt waits no longer. What launch.toml says is not read again.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := theOne(args)
 			if err != nil {

@@ -29,7 +29,8 @@ ends.
 
 A new supervisor that dies within a minute is replaced by the one before. A
 program that speaks another protocol is refused.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := theOne(args)
 			if err != nil {

@@ -13,9 +13,9 @@ type Config struct {
 	Server    Server        `toml:"server"`
 	Ready     Ready         `toml:"ready" reload:"now"`
 	Phases    Phases        `toml:"phases"`
-	Patches   []patch.Patch `toml:"patch"`
+	Patches   []patch.Patch `toml:"patch" about:"[[patch]]: source patches, as a TOML list of tables"`
 	Relaunch  Relaunch      `toml:"relaunch" reload:"now"`
-	Fallbacks []Fallback    `toml:"fallback"`
+	Fallbacks []Fallback    `toml:"fallback" about:"[[fallback]]: rungs of one's own, as a TOML list of tables"`
 	Stop      Stop          `toml:"stop" reload:"now"`
 	GPU       GPU           `toml:"gpu"`
 	Log       Log           `toml:"log"`

@@ -42,6 +42,12 @@ func SetsFrom(fs *pflag.FlagSet) []Set {
 	return sets
 }
 
+// IsKey reports whether a flag stands for a key of launch.toml.
+func IsKey(f *pflag.Flag) bool {
+	_, ok := f.Value.(*setFlag)
+	return ok
+}
+
 // setFlag keeps the text of a flag: Load reads it, with all others.
 type setFlag struct{ text, kind string }
 
