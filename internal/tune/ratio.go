@@ -27,10 +27,15 @@ func (n *Night) samples(trial string, stages ...Stage) []sample {
 
 // beside is the score of the baseline beside a launch: the mean of the one
 // before and the one after it, or of the one that there is. ok is false where
-// there is none.
+// there is none. The fresh launches have baselines of their own, so they cannot
+// move the standings that chose them.
 func (n *Night) beside(l *launch) (score float64, ok bool) {
+	stages := []Stage{Screen, Narrow}
+	if l.Slot.Stage == Confirm {
+		stages = []Stage{Confirm}
+	}
 	var before, after *sample
-	for _, b := range n.samples(BaselineID, Screen, Narrow, Confirm) {
+	for _, b := range n.samples(BaselineID, stages...) {
 		switch {
 		case b.Launch < l.Launch:
 			before = &b

@@ -1,19 +1,23 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"sglaunch/internal/tune"
 )
 
 // timeline is the picture of the night: a bar for each launch, coloured by what
-// became of it, and the baseline's figure above.
+// became of it, above them the baseline's figure and how warm the GPUs were.
 type timeline struct {
 	Width, Height int
 	Hours         []tick
 	Bars          []bar
 	Baseline      []dot // its figure over time
+	Warm          []dot // temperature of the hottest GPU in each window
 	Deadline      float64
 }
 
@@ -72,7 +76,7 @@ func drawTimeline(s tune.Summary) (t timeline, ok bool) {
 		}
 		t.Bars = append(t.Bars, b)
 	}
-	t.Baseline = dots(s, x)
+	t.Baseline, t.Warm = baselineDots(s, x), warmDots(s, x)
 	return t, true
 }
 
@@ -106,26 +110,44 @@ func title(s tune.Summary, l tune.LaunchSummary) string {
 	return text
 }
 
-// dots are the baseline's figures, the lowest at the bottom of their strip.
-func dots(s tune.Summary, x func(time.Time) float64) (all []dot) {
-	low, high := 0.0, 0.0
+// baselineDots are the baseline's figures.
+func baselineDots(s tune.Summary, x func(time.Time) float64) (all []dot) {
 	for _, l := range s.Launches {
 		if l.Counts && l.Trial.Baseline() {
-			if low == 0 || l.Value < low {
-				low = l.Value
-			}
-			high = max(high, l.Value)
+			all = append(all, dot{x(l.Over), l.Value, clock(s, l.Over) + "  " + figureText(l.Value)})
 		}
 	}
+	return strip(all)
+}
+
+// warmDots are the temperatures of the windows.
+func warmDots(s tune.Summary, x func(time.Time) float64) (all []dot) {
 	for _, l := range s.Launches {
-		if !l.Counts || !l.Trial.Baseline() {
-			continue
+		for _, m := range l.Measured {
+			if w := m.Window; w.Celsius > 0 {
+				text := fmt.Sprintf("%s  %.0f °C, %.0f MHz, %.0f W", clock(s, m.Began), w.Celsius, w.ClockMHz, w.Watts)
+				all = append(all, dot{x(m.Began), w.Celsius, text})
+			}
 		}
-		y := 40.0
+	}
+	return strip(all)
+}
+
+// strip turns values into places between the top and the bottom of a strip; the
+// lowest value is at its bottom.
+func strip(all []dot) []dot {
+	const top, bottom = 20, 60
+	if len(all) == 0 {
+		return nil
+	}
+	byY := func(a, b dot) int { return cmp.Compare(a.Y, b.Y) }
+	low, high := slices.MinFunc(all, byY).Y, slices.MaxFunc(all, byY).Y
+	for i := range all {
+		share := 0.5
 		if high > low {
-			y = tenths(60 - 40*(l.Value-low)/(high-low))
+			share = (all[i].Y - low) / (high - low)
 		}
-		all = append(all, dot{x(l.Over), y, clock(s, l.Over) + "  " + figureText(l.Value)})
+		all[i].Y = tenths(bottom - share*(bottom-top))
 	}
 	return all
 }
