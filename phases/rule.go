@@ -102,6 +102,7 @@ type Rule struct {
 type pattern struct {
 	once sync.Once
 	re   *regexp.Regexp
+	need need
 	err  error
 }
 
@@ -119,6 +120,7 @@ func (r *Rule) pattern() (*regexp.Regexp, error) {
 	c.once.Do(func() {
 		if r.Re != "" {
 			c.re, c.err = regexp.Compile(r.Re)
+			c.need = needOf(r.Re)
 		}
 	})
 	return c.re, c.err
@@ -132,6 +134,9 @@ func (r *Rule) match(msg []byte) (groups []int, ok bool) {
 	}
 	if re == nil {
 		return nil, true
+	}
+	if !r.compiled.need.met(msg) {
+		return nil, false
 	}
 	groups = re.FindSubmatchIndex(msg)
 	return groups, groups != nil
