@@ -2,6 +2,7 @@ package phases
 
 import (
 	"bufio"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -12,7 +13,8 @@ import (
 const readChunk = 256 << 10
 
 // Read reads a whole stream and tells what it means. Memory does not grow with
-// its length.
+// its length. Where the stream is a gzip file that is cut or damaged, the answer
+// is about what could be read, says so, and takes no last line for the end.
 func Read(r io.Reader, rules *RuleSet) (Report, error) {
 	t := NewTracker(rules)
 	t.brief = true
@@ -24,10 +26,28 @@ func Read(r io.Reader, rules *RuleSet) (Report, error) {
 			t.Finish()
 			return t.Report(), nil
 		}
+		if why := damage(err); why != "" {
+			report := t.Report()
+			report.Cut = why
+			return report, nil
+		}
 		if err != nil {
 			return Report{}, fmt.Errorf("cannot read the output: %w", err)
 		}
 	}
+}
+
+// damage says what is wrong with a gzip file whose begin could be read; "" for
+// any other error.
+func damage(err error) string {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the gzip file is cut short"
+	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
+		return "the gzip file is damaged"
+	}
+	return ""
 }
 
 // Open opens a saved output for reading: a file, plain or gzip by content, or

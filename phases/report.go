@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -31,6 +32,30 @@ type Report struct {
 	Drained      bool               `json:"drained,omitempty"`  // an orderly shutdown was asked for
 	Drift        []string           `json:"drift,omitempty"`    // expected rules that never matched although it got ready
 	Lines        int                `json:"lines"`
+	Cut          string             `json:"cut,omitempty"` // why what follows could not be read
+}
+
+// Recognised tells whether any line told something of an SGLang server. Where
+// none did there is no phase, although Phase must hold one.
+func (r Report) Recognised() bool {
+	return len(r.Phases) > 0 || r.Failed || r.Cause != nil || r.Phase != Starting
+}
+
+// MarshalJSON writes no phase where nothing was recognised.
+func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report
+	shown := struct {
+		Phase *Phase `json:"phase"`
+		plain
+	}{&r.Phase, plain(r)}
+	if !r.Recognised() {
+		shown.Phase, shown.Ranks = nil, map[string]Phase{}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(shown)
+	return b.Bytes(), err
 }
 
 // Evidence is a line that states something: its number from 1, its rank, and

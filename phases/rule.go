@@ -166,8 +166,9 @@ func (r *Rule) causeIn(p Phase, known bool) string {
 
 var idPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9.]+)*$`)
 
-// validate checks all that can be wrong with a rule from outside.
-func (r *Rule) validate() error {
+// Validate checks all that can be wrong with a rule from outside. The error names
+// the rule.
+func (r *Rule) Validate() error {
 	if !idPattern.MatchString(r.ID) {
 		return fmt.Errorf("cannot use %q as a rule id: want lower-case words joined by dashes", r.ID)
 	}

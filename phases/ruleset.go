@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"github.com/BurntSushi/toml"
-
-	"sglaunch/internal/trust"
 )
 
 //go:embed rules/*.toml
@@ -55,31 +53,15 @@ var builtin = sync.OnceValue(func() *RuleSet {
 // the embedded files are broken, which a test guards against.
 func BuiltinRules() *RuleSet { return builtin() }
 
-const maxRuleFile = 4 << 20
-
-// LoadRules reads a user's rule file: a list of [[rule]] tables. The error
-// names file, line and rule. Run as root, it refuses a file that others may
-// change.
-func LoadRules(path string) (*RuleSet, error) {
-	data, err := trust.Read(path, maxRuleFile)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read rules from %q: %w", path, err)
-	}
-	rules, err := decodeRules(string(data), path)
-	if err != nil {
-		return nil, err
-	}
-	return newRuleSet(rules)
-}
-
-// NewRuleSet builds a set from rules that were decoded elsewhere (launch.toml).
+// NewRuleSet builds a set from rules that were decoded elsewhere: launch.toml, or
+// a file of a user's own.
 func NewRuleSet(rules []Rule) (*RuleSet, error) {
 	list := make([]*Rule, len(rules))
 	for i := range rules {
 		own := rules[i]
 		own.compiled = nil
 		list[i] = &own
-		if err := list[i].validate(); err != nil {
+		if err := list[i].Validate(); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +160,7 @@ func decodeRules(text, file string) ([]*Rule, error) {
 	}
 	for _, r := range doc.Rule {
 		r.File = file
-		if err := r.validate(); err != nil {
+		if err := r.Validate(); err != nil {
 			return nil, fmt.Errorf("%w (in %q)", err, file)
 		}
 	}

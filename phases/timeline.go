@@ -36,6 +36,9 @@ func (p *printer) line(format string, args ...any) {
 
 func (p *printer) verdict(r Report) {
 	p.line("%s", headline(r))
+	if r.Cut != "" {
+		p.line("  %s: all this is up to line %d", r.Cut, r.Lines)
+	}
 	if r.Root != nil {
 		p.line("  line %d%s: %s", r.Root.Line, ofRank(r.Root.Rank), r.Root.Text)
 	}

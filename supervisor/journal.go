@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -207,6 +208,11 @@ func (j *Journal) note(err error) {
 	if j.err == nil {
 		j.err = fmt.Errorf("cannot write the journal: %w", err)
 	}
+}
+
+// IsJournal tells whether a file that begins so is a journal.
+func IsJournal(head []byte) bool {
+	return bytes.HasPrefix(head, []byte(`{"v":`)) && bytes.Contains(head, []byte(`,"launch":`)) && bytes.Contains(head, []byte(`,"options":{`))
 }
 
 // ReadJournal reads a journal. A torn last line, and lines torn by a death in

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sglaunch/internal/config"
 	"sglaunch/internal/mask"
 	"sglaunch/phases"
+	"sglaunch/supervisor"
 )
 
 // explainOptions are the flags of `sglaunch explain`.
@@ -55,8 +58,23 @@ The exit code is 0 whenever the output could be read.`,
 
 // nodeReport is the answer for one of several files.
 type nodeReport struct {
-	File string `json:"file"`
+	File string
 	phases.Report
+}
+
+// MarshalJSON puts the name of the file before the answer.
+func (n nodeReport) MarshalJSON() ([]byte, error) {
+	file, err := json.Marshal(struct {
+		File string `json:"file"`
+	}{n.File})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := n.Report.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return append(append(file[:len(file)-1], ','), answer[1:]...), nil
 }
 
 func explain(w io.Writer, logs []string, rules *phases.RuleSet, o explainOptions) error {
@@ -102,10 +120,13 @@ func writeNodes(w io.Writer, nodes []nodeReport) error {
 // writeNode shows the answer for one file. Where no line was recognised there
 // is no answer, and a phase would be a false one.
 func writeNode(w io.Writer, r phases.Report) error {
-	if len(r.Phases) > 0 || r.Failed || r.Cause != nil || r.Phase != phases.Starting {
+	if r.Recognised() {
 		return phases.WriteTimeline(w, r)
 	}
 	_, err := fmt.Fprintf(w, "no line of an SGLang server recognised in %d lines\n", r.Lines)
+	if err == nil && r.Cut != "" {
+		_, err = fmt.Fprintf(w, "  %s\n", r.Cut)
+	}
 	return err
 }
 
@@ -128,7 +149,14 @@ func readLog(path string, rules *phases.RuleSet) (phases.Report, error) {
 	if err != nil {
 		return phases.Report{}, err
 	}
-	report, err := phases.Read(r, rules)
+	output := bufio.NewReaderSize(r, 4<<10)
+	if head, _ := output.Peek(512); supervisor.IsJournal(head) {
+		return phases.Report{}, errors.Join(&exitError{
+			code: exitUsage, err: fmt.Errorf("cannot explain %q: it is the journal of a launch, no server output", path),
+			hint: "sglaunch replay shows what it says; the outputs stand beside it in attempts/N/server.log",
+		}, r.Close())
+	}
+	report, err := phases.Read(output, rules)
 	return report.MapText(mask.String), errors.Join(err, r.Close())
 }
 
@@ -161,7 +189,7 @@ func loadRuleFile(path string) (*phases.RuleSet, error) {
 	if path == "" {
 		return phases.BuiltinRules(), nil
 	}
-	own, err := phases.LoadRules(path)
+	own, err := config.ReadRules(path)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sglaunch/internal/config"
 	"sglaunch/phases"
 )
 
@@ -64,7 +65,7 @@ match its hits and none of its misses. The exit code is 1 where one does not.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			rules := phases.BuiltinRules()
 			if len(args) == 1 {
-				own, err := phases.LoadRules(args[0])
+				own, err := config.ReadRules(args[0])
 				if err != nil {
 					return err
 				}

@@ -169,7 +169,7 @@ func hooksOf(h config.Hooks) notify.Hooks {
 func rulesOf(c config.Config) (*phases.RuleSet, error) {
 	rules := phases.BuiltinRules()
 	if filepath.IsAbs(c.Phases.Rules) { // else the name of the built-in family
-		file, err := phases.LoadRules(c.Phases.Rules)
+		file, err := config.ReadRules(c.Phases.Rules)
 		if err != nil {
 			return nil, err
 		}

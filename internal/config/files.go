@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"sglaunch/internal/trust"
-	"sglaunch/phases"
 )
 
 // checkFiles looks at each file that the configuration names and that decides
@@ -52,8 +51,9 @@ func (l *loader) checkRulesFile(key, path string) {
 	if !l.checkFile(key, path) {
 		return
 	}
-	if _, err := phases.LoadRules(path); err != nil {
-		l.fail(key, path, cause(err))
+	var broken Errors
+	if _, err := ReadRules(path); errors.As(err, &broken) {
+		l.errors = append(l.errors, broken...)
 	}
 }
 
