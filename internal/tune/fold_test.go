@@ -72,6 +72,8 @@ func TestRecordsThatCannotBe(t *testing.T) {
 		{"no plan", func(*actor) {}, Resumed{}, "cannot use record 1 of the night: a night begins with its plan"},
 		{"a newer plan", func(*actor) {}, Planned{Version: RecordVersion + 1}, "newer sglaunch (version 2, this one knows up to 1)"},
 		{"no baseline", func(*actor) {}, Planned{Version: 1}, "its trials are not the baseline"},
+		{"less than no time", func(*actor) {}, Planned{Version: 1, Trials: []Trial{{ID: BaselineID}}, Expect: Estimate{Load: -1}}, "less than no time"},
+		{"a study that is none", func(*actor) {}, Planned{Version: 1, Trials: []Trial{{ID: BaselineID}}}, "cannot use name"},
 		{"an end without a launch", plan, Ended{Launch: 1}, "launch 1 is not open"},
 		{"a launch that is left out", plan, Intended{Launch: 2}, "launch 1 has to follow, not 2"},
 		{"evidence that is none", plan, Skipped{Evidence: 3}, "there is no launch 3"},

@@ -87,7 +87,7 @@ func (p *player) step() bool {
 	case tune.Measure:
 		rate := rates[p.trial] * (1 + p.noise[p.launches%len(p.noise)]) * (0.5 + float64(do.Point.Concurrency)/64)
 		p.now = p.now.Add(2 * time.Minute)
-		p.write(tune.Measured{Launch: do.Launch, Point: do.Point, Took: 2 * time.Minute, Result: bench.Result{
+		p.write(tune.Measured{Launch: do.Launch, Point: do.Point, Began: p.now.Add(-2 * time.Minute), Took: 2 * time.Minute, Result: bench.Result{
 			Requested: 100, Completed: 100, Metrics: map[string]float64{"output_throughput": rate, "p99_ttft_ms": 1e5 / rate},
 		}, File: "launches/1/chat@8.jsonl", Window: tune.Window{Celsius: 60 + float64(p.launches%4), ClockMHz: 1965, Watts: 3200, PowerCap: 0.4}})
 	case tune.Stop:
