@@ -27,7 +27,8 @@ type actor struct {
 	n       *Night
 	now     time.Time
 	records []Record
-	since   int // records before the present line
+	since   int  // records before the present line
+	stale   bool // caches cannot be emptied
 }
 
 var evening = time.Date(2026, 2, 19, 22, 0, 0, 0, time.UTC)
@@ -165,7 +166,7 @@ func (a *actor) measureAll(launch int, r result) error {
 	for range 1000 {
 		switch do := a.n.Next(a.now).(type) {
 		case Flush:
-			a.write(Flushed{Launch: launch, OK: true})
+			a.write(Flushed{Launch: launch, OK: !a.stale})
 		case Measure:
 			a.write(Measuring{launch, do.Point})
 			if again := a.n.Next(a.now); again != Action(do) {
@@ -293,6 +294,8 @@ func (a *actor) act(verb string, args []string) error {
 		return a.measureAll(do.Intended.Launch, a.client(set))
 	case "kill":
 		a.kill()
+	case "no-flush":
+		a.stale = true
 	case "stop":
 		a.write(StopAsked{By: "a person"})
 	case "shut":

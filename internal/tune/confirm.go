@@ -92,10 +92,13 @@ func (n *Night) inBlock(trial string, block int) (got *sample, lost bool) {
 		if l.Slot != (Slot{Confirm, trial, block}) || !n.current(l) {
 			continue
 		}
-		if o := n.outcome(l); o.status == scored {
+		switch o := n.outcome(l); o.status {
+		case scored:
 			return &sample{l, o.score}, false
+		case continued:
+		default:
+			tried++
 		}
-		tried++
 	}
 	return nil, tried >= slotTries
 }

@@ -137,6 +137,8 @@ func (n *Night) during(l *launch, now time.Time) Action {
 		return Stop{l.Launch, "no time is left for " + p.String()}
 	case len(l.measured) > 0 && l.flushed == nil:
 		return Flush{l.Launch}
+	case l.unflushed():
+		return Stop{l.Launch, "its prefix cache could not be emptied: a fresh server measures " + p.String()}
 	}
 	return n.measure(l, p, now)
 }

@@ -38,6 +38,7 @@ type launch struct {
 	measuring   *Point    // a client runs
 	since       time.Time // when it began
 	measured    []Measured
+	carried     []Measured // by the launch that this one continues
 	ended       *Ended
 	endedAt     time.Time
 	interrupted bool
@@ -46,6 +47,15 @@ type launch struct {
 }
 
 func (l *launch) open() bool { return l.ended == nil && !l.interrupted }
+
+// unflushed tells that the prefix cache could not be emptied after the newest
+// measurement.
+func (l *launch) unflushed() bool { return l.flushed != nil && !l.flushed.OK }
+
+// runs are all measurements that speak for a launch, in order.
+func (l *launch) runs() []Measured {
+	return append(l.carried[:len(l.carried):len(l.carried)], l.measured...)
+}
 
 // settle is one pass of the gate.
 type settle struct {
@@ -242,7 +252,16 @@ func (n *Night) planned(p Planned) {
 	maps.DeleteFunc(n.skips, func(_ string, s Skipped) bool { return s.Evidence == 0 })
 }
 
+// intended begins a launch. Where the one before it in the same slot could not
+// empty its prefix cache, it goes on with the points that are left: a fresh
+// server has nothing to empty.
 func (n *Night) intended(l *launch) {
+	if of := n.of[l.Slot.Trial]; len(of) > 0 {
+		last := of[len(of)-1]
+		if last.Slot == l.Slot && last.Fingerprint == l.Fingerprint && !last.void && last.ended != nil && n.outcome(last).status == continued {
+			l.carried = last.runs()
+		}
+	}
 	n.launches = append(n.launches, l)
 	n.of[l.Slot.Trial] = append(n.of[l.Slot.Trial], l)
 	n.settles = nil

@@ -54,7 +54,7 @@ func (n *Night) probed(l *launch) bool {
 
 func count(l *launch, p Point) int {
 	n := 0
-	for _, m := range l.measured {
+	for _, m := range l.runs() {
 		if m.Point == p {
 			n++
 		}

@@ -17,6 +17,7 @@ const (
 	refused                   // it ran, and is no candidate: a constraint, an unproven patch, failed requests
 	invalid                   // it says nothing: to be repeated
 	interrupted               // the tuner died
+	continued                 // its cache could not be emptied: another launch measures the rest
 )
 
 // outcome is a launch's status, its score and the reason where it has none.
@@ -56,7 +57,10 @@ func (n *Night) assess(l *launch) outcome {
 	if why := n.disqualified(l); why != "" {
 		return outcome{status: refused, why: why}
 	}
-	if next, more := n.nextPoint(l); more {
+	switch next, more := n.nextPoint(l); {
+	case more && l.unflushed():
+		return outcome{status: continued, why: "its prefix cache could not be emptied: " + next.String() + " is measured on a fresh server"}
+	case more:
 		return outcome{status: invalid, why: "it was stopped before " + next.String()}
 	}
 	if why := n.toppled(l); why != "" {
@@ -68,7 +72,7 @@ func (n *Night) assess(l *launch) outcome {
 // toppled is how the worst case for memory failed; "" = it was stood, or not
 // asked for.
 func (n *Night) toppled(l *launch) (why string) {
-	for _, m := range l.measured {
+	for _, m := range l.runs() {
 		if m.Point.Probe {
 			why = n.plan.Study.Broken(m)
 		}
@@ -182,7 +186,7 @@ func (n *Night) valid(l *launch, load string) []Measured {
 
 // run is the newest run at a point that counts.
 func (n *Night) run(l *launch, p Point) (m Measured, ok bool) {
-	for _, m := range l.measured {
+	for _, m := range l.runs() {
 		if m.Point == p && n.plan.Study.Broken(m) == "" && len(n.plan.Study.Invalid(m)) == 0 {
 			return m, true
 		}
@@ -222,7 +226,7 @@ func (n *Night) breaks(m Measured) string {
 // reason says why a load has no score, by its last point that has none.
 func (n *Night) reason(l *launch, load string) string {
 	why := "no point of " + load + " counts"
-	for _, m := range l.measured {
+	for _, m := range l.runs() {
 		if m.Point.Load != load {
 			continue
 		}
@@ -240,7 +244,7 @@ func (n *Night) reason(l *launch, load string) string {
 // certain tells that a load without a score has none because of the server:
 // no run of it was spoilt by something else.
 func (n *Night) certain(l *launch, load string) bool {
-	for _, m := range l.measured {
+	for _, m := range l.runs() {
 		if m.Point.Load == load && n.plan.Study.Broken(m) == "" && len(n.plan.Study.Invalid(m)) > 0 {
 			return false
 		}
