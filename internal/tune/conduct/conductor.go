@@ -143,7 +143,7 @@ func (c *conductor) perform(ctx context.Context, a tune.Action) error {
 		ended := c.launch.stop(a.Why)
 		return c.answer(context.Background(), nil, &ended)
 	case tune.HandOver:
-		return c.note(tune.Serving{Launch: a.Launch, Trial: a.Trial})
+		return c.note(tune.Serving(a))
 	case tune.Wait:
 		awaitTime(ctx, a.Until)
 		return nil
