@@ -1,11 +1,13 @@
 package main
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
@@ -170,4 +172,44 @@ func TestTuneBadClients(t *testing.T) {
 			u.untouched()
 		})
 	}
+}
+
+// kill -9 of the tuner at random moments of a night: each one that comes back
+// ends what is left and goes on; in the end every launch has its number once, a
+// verdict was reached, something serves and nothing else lives.
+func TestTuneKilledAtRandom(t *testing.T) {
+	longNight(t)
+	u := openStudy(t, tuneHead+"[axis.\"--moe-runner-backend\"]\nvalues = [\"flashinfer_trtllm\"]\n[axis.\"--mem-fraction-static\"]\nvalues = [0.9]\n", "tight-load")
+	moments := rand.New(rand.NewPCG(11, 4))
+	for range 8 {
+		u.run()
+		select { // a moment, not a guess at how long anything takes
+		case <-time.After(time.Duration(moments.Int64N(int64(15 * time.Second)))):
+		case <-u.done:
+		}
+		_ = u.cmd.Process.Kill()
+		<-u.done
+	}
+	u.run()
+	u.await(serves)
+	launches, decided := 0, false
+	for _, r := range u.records() {
+		switch b := r.Body.(type) {
+		case tune.Intended:
+			if launches++; b.Launch != launches {
+				t.Errorf("launch %d follows launch %d", b.Launch, launches-1)
+			}
+		case tune.Decided:
+			decided = true
+		}
+	}
+	if !decided || launches < 5 {
+		t.Errorf("after %d launches a verdict was reached: %v", launches, decided)
+	}
+	u.oneServer()
+	u.signal(syscall.SIGTERM)
+	if code := u.wait(); code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
+	}
+	u.untouched()
 }
