@@ -25,7 +25,7 @@ better beyond doubt.
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
 	}
-	c.AddCommand(newTunePlanCommand(), newTuneRunCommand(), newTuneStatusCommand())
+	c.AddCommand(newTunePlanCommand(), newTuneRunCommand(), newTuneStatusCommand(), newTuneReportCommand())
 	return c
 }
 

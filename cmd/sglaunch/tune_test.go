@@ -172,6 +172,11 @@ func TestTuneFailsUnderLoadAndServes(t *testing.T) {
 	if st := u.night(); !st.Done || st.Serving != tune.BaselineID || st.Skipped != 2 || st.Winner != "" {
 		t.Errorf("in the morning the status is %+v", st)
 	}
+	for form, want := range map[string]string{"markdown": "oom_runtime", "csv": "--mem-fraction-static 0.9", "html": "<svg"} {
+		if page := u.report(form); !strings.Contains(page, want) {
+			t.Errorf("the report as %s lacks %q:\n%.2000s", form, want, page)
+		}
+	}
 	if serving := u.status("prod"); !serving.Ready {
 		t.Errorf("the base does not serve: %+v", serving)
 	}
@@ -332,4 +337,14 @@ func TestTuneRefuses(t *testing.T) {
 		t.Errorf("the production launch ended with %d", code)
 	}
 	u.untouched()
+}
+
+// report writes the night in every form, from the journal alone.
+func (u *tuning) report(form string) string {
+	u.t.Helper()
+	code, out, errout := u.sglaunch("tune", "report", "--format", form, filepath.Join(u.dir, "tune.toml"))
+	if code != exitOK {
+		u.t.Fatalf("report as %s: %d %s", form, code, errout)
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package conduct
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,12 +12,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/mask"
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
+	"sglaunch/internal/tune/report"
 )
 
 // Options say what night is performed, and where.
@@ -53,10 +57,6 @@ func Run(ctx context.Context, o Options) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	night, err := tune.Fold(records)
-	if err != nil {
-		return 0, err
-	}
 	if s.relay, err = openRelay(filepath.Join(s.state.Runtime, trialName(s.study.Name)+".notify")); err != nil {
 		return 0, err
 	}
@@ -65,11 +65,21 @@ func Run(ctx context.Context, o Options) (int, error) {
 	if err := s.sweep(ctx); err != nil {
 		return 0, err
 	}
-	c := &conductor{night: night, memory: journal, hands: s, asked: o.Asked}
-	if night.Done() {
-		return s.afterwards(ctx, handedOver(records))
+	return s.perform(ctx, journal, records)
+}
+
+// perform goes through the night from where its records left it, to its end.
+func (s *site) perform(ctx context.Context, journal *Journal, records []tune.Record) (int, error) {
+	night, err := tune.Fold(records)
+	if err != nil {
+		return 0, err
 	}
-	if err := s.resume(ctx, c, handedOver(records)); err != nil {
+	handed := handedOver(records)
+	if night.Done() {
+		return s.afterwards(ctx, handed)
+	}
+	c := &conductor{night: night, memory: journal, hands: s, asked: s.asked}
+	if err := s.resume(ctx, c, handed); err != nil {
 		if s.taken && ctx.Err() == nil {
 			return s.emergency(ctx, err)
 		}
@@ -84,10 +94,27 @@ func Run(ctx context.Context, o Options) (int, error) {
 		return 0, nil
 	case err != nil:
 		return s.emergency(ctx, err)
-	case end.Serving == 0:
+	}
+	s.report(night)
+	if end.Serving == 0 {
 		return end.Code, errors.New(end.Text)
 	}
 	return s.stay(ctx, c.launch.(*attempt).server), nil // it was handed over, so it is open
+}
+
+// report lays what was found beside the journal, as a page that stands alone.
+func (s *site) report(night *tune.Night) {
+	var page bytes.Buffer
+	path := s.path("report.html")
+	err := report.HTML(&page, night.Summary())
+	if err == nil {
+		err = renameio.WriteFile(path, page.Bytes(), statedir.FileMode)
+	}
+	if err != nil {
+		s.tell("the report could not be written: " + err.Error())
+		return
+	}
+	s.tell("the report of the night: " + path)
 }
 
 func newSite(o Options) (*site, error) {
