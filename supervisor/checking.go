@@ -72,16 +72,19 @@ func (m *Machine) check() {
 	case !m.wantsCheck():
 		m.say("checked", "", "output_check", checkOff)
 		m.announce()
-	case c.Cannot != "":
+	case !m.checkable():
 		m.unchecked(c.Cannot)
 	default:
 		m.run.CheckAsked = m.now
 		m.enter(StateChecking, 0)
-		m.say("progress", "its answers are checked first: "+c.CheckSize.String(),
+		m.say("progress", "asked for "+c.CheckSize.String(),
 			"activity", "output_check", "generations", c.Generations, "tokens", c.Generations*c.Tokens)
 		m.do(CheckOutput{c.CheckSize})
 	}
 }
+
+// checkable reports whether a check follows on the ready moment.
+func (m *Machine) checkable() bool { return m.wantsCheck() && m.opt.Check.Cannot == "" }
 
 // announce ends the start: from here on others may rely on the server.
 func (m *Machine) announce() {
@@ -119,11 +122,11 @@ func (m *Machine) checked(b Checked) {
 func (m *Machine) sound(b Checked) {
 	result, short := checkPassed, ""
 	if b.Undone != "" {
-		result, short = checkPartial, fmt.Sprintf(" of %d (%s)", m.opt.Check.Generations, b.Undone)
+		result, short = checkPartial, " ("+b.Undone+")"
 	}
 	m.sayOfPatches(result, "")
-	m.say("checked", fmt.Sprintf("its answers are sound: %d%s, %d tokens in %s; a fault of %.1f %% of them or more would have shown with %.0f %%",
-		b.Answers, short, b.Tokens, round(m.now.Sub(m.run.CheckAsked)), 100*b.Sees, 100*b.Confidence), m.checkFields(b, result, true)...)
+	m.say("checked", fmt.Sprintf("its answers are sound: %d of %d%s, %d tokens in %s; a fault in %.1f %% of them or more would have shown with %.0f %%",
+		b.Answers, m.opt.Check.Generations, short, b.Tokens, round(m.now.Sub(m.run.CheckAsked)), 100*b.Sees, 100*b.Confidence), m.checkFields(b, result, true)...)
 	m.announce()
 }
 

@@ -39,7 +39,7 @@ func (w *watcher) probe(ctx context.Context, attempt int) {
 // seen at work: a long prefill looks like a dead scheduler from here.
 func (w *watcher) health(ctx context.Context, attempt int, prober *probe.Prober) {
 	for pause(ctx, healthPause) {
-		if !w.h.settings().Health || w.working() {
+		if w.working() {
 			continue
 		}
 		answer := prober.Probe(ctx)

@@ -58,9 +58,10 @@ type Journal struct {
 	done    chan struct{}
 	once    sync.Once
 
-	mu   sync.Mutex
-	lost int
-	err  error
+	mu      sync.Mutex
+	lost    int   // since the newest entry that was written
+	dropped int64 // in all
+	err     error
 }
 
 // CreateJournal begins a new journal; the file must not exist.
@@ -115,7 +116,19 @@ func (j *Journal) Add(e Entry) {
 		j.lost = 0
 	default:
 		j.lost++
+		j.dropped++
 	}
+}
+
+// Dropped is how many entries the disk did not take in time. A nil journal has
+// none.
+func (j *Journal) Dropped() int64 {
+	if j == nil {
+		return 0
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.dropped
 }
 
 // Rotate lets the journal go on in a new file that begins with h; the old one

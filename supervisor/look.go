@@ -14,6 +14,7 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
 	"sglaunch/internal/statedir"
+	"sglaunch/patch"
 )
 
 // ErrNoLaunch says that nothing is known of a launch of that name.
@@ -132,9 +133,38 @@ func lookAtRecords(st *serve.Status, dir statedir.Dir, name string) error {
 	default:
 		st.State = serve.StateDead
 		st.Processes.Members = livingOf(l, st.Attempt)
-		st.Text = fmt.Sprintf("sglaunch was killed; %d processes of the server are left; sglaunch recover ends them and restores files", st.Processes.Members)
+		st.Text = remains(st.Processes.Members, patchedBy(dir, l.ID))
 	}
 	return nil
+}
+
+// remains says what a killed sglaunch has left, and what clears it away.
+func remains(processes int, patched []string) string {
+	text := fmt.Sprintf("sglaunch was killed; %d processes of the server are left", processes)
+	if len(patched) > 0 {
+		text += fmt.Sprintf("; still patched: %s", strings.Join(patched, ", "))
+	}
+	return text + "; `sglaunch recover` ends processes and restores files"
+}
+
+// patchedBy lists the files that hold the patches of a launch and would not
+// keep them, had it ended in order.
+func patchedBy(dir statedir.Dir, launch string) (paths []string) {
+	ledger, err := patch.OpenLedger(dir.Patches())
+	if err != nil {
+		return nil
+	}
+	held, err := ledger.Status()
+	if err != nil {
+		return nil
+	}
+	for _, f := range held {
+		ours := slices.ContainsFunc(f.Launches, func(o patch.Owner) bool { return o.Launch == launch })
+		if ours && !f.Kept && f.State != patch.Pristine {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
 }
 
 // livingOf counts the recorded processes of an attempt that live.

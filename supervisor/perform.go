@@ -11,6 +11,7 @@ import (
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/mask"
+	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 )
@@ -25,7 +26,9 @@ type Hands struct {
 	reader *Reader
 	launch *launch
 
-	reread struct { // output that a supervisor before has read
+	restarts int          // of the supervisor
+	dropped  atomic.Int64 // records that the disk did not take in time
+	reread   struct {     // output that a supervisor before has read
 		attempt int
 		to      int64
 	}
@@ -78,6 +81,7 @@ func (h *Hands) settings() *Settings { return h.live.Load() }
 func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.loop = loop
 	h.reader = NewReader(h.conn, h.settings().Rules, hello, loop.Post)
+	h.restarts = hello.Restarts
 	h.reread.attempt, h.reread.to = hello.Attempt, hello.Output
 	h.reader.OnOutput = h.output
 	h.reader.OnMember = h.member
@@ -197,7 +201,8 @@ func (h *Hands) report(attempt int, r Report) {
 	h.front.told(e)
 	select {
 	case h.records <- e:
-	default: // a disk that hangs: the journal counts what it loses too
+	default: // a disk that hangs
+		h.dropped.Add(1)
 	}
 	if r.Event == "attempt_ended" {
 		h.endAttempt()
@@ -286,6 +291,13 @@ func (h *Hands) member(attempt int, p wire.Proc) {
 	}
 	h.mu.Unlock()
 	h.watch.member(attempt, p)
+}
+
+// counts are what the server has printed, and what was lost of it.
+func (h *Hands) counts() serve.Output {
+	o := h.reader.Counts()
+	o.Dropped = h.dropped.Load() + h.launch.journal.Dropped()
+	return o
 }
 
 // isOurs reports whether a pid ever belonged to the attempt.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"sglaunch/internal/mask"
+	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
 )
@@ -45,6 +47,13 @@ type Reader struct {
 
 	suspect *wire.Range
 	deadly  []wire.Range
+
+	bytes, lost atomic.Int64 // of output, in all
+}
+
+// Counts are the bytes of output so far. It may be called from any goroutine.
+func (r *Reader) Counts() serve.Output {
+	return serve.Output{Bytes: r.bytes.Load(), Lost: r.lost.Load()}
 }
 
 // NewReader returns a reader of the shim's messages. seen says how many
@@ -94,6 +103,7 @@ func (r *Reader) Run() error {
 // output gives a stretch to the tracker. The shim is told before and after, so
 // that it knows which bytes a supervisor died of.
 func (r *Reader) output(o wire.Output) {
+	r.bytes.Add(int64(len(o.Data)))
 	for len(o.Data) > 0 {
 		n := r.stretch(o)
 		part := o.Data[:n]
@@ -211,6 +221,7 @@ func (r *Reader) message(m *wire.Message) {
 		}
 		r.post(0, StopAsked{By: signalName(m.Sig)})
 	case wire.Gap:
+		r.lost.Add(m.To - m.From)
 		r.trouble(fmt.Sprintf("%d bytes of output were lost at offset %d", m.To-m.From, m.From))
 	case wire.Trouble:
 		r.trouble(m.Text)

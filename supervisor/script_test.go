@@ -149,6 +149,11 @@ func (a *actor) observe(key, value string) (got string, ok bool) {
 			return all, true
 		}
 		return value, true
+	case "verdict": // that was told and not acted on
+		if got := a.m.View().Verdict; value == "" || !strings.Contains(got, value) {
+			return got, true
+		}
+		return value, true
 	case "deadline": // from now
 		at, armed := a.m.Deadline()
 		if !armed {

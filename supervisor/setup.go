@@ -24,6 +24,7 @@ type Setup struct {
 	Python  string   // interpreter for patches; "" = found from the command
 	URL     string   // base URL of the server; "" = from the command
 	Socket  string   // control socket; "" = in the runtime directory
+	HTTP    string   // host:port of status and metrics; "" = off
 	Quiet   bool     // no lines of sglaunch's own
 	Patches []patch.Patch
 	Devices []string // UUIDs; empty = from the command
@@ -52,8 +53,6 @@ type Settings struct {
 	Rotate   wire.Rotate     // the raw log, of attempts that begin from now on
 	Starting time.Duration   // between two samples while starting
 	Serving  time.Duration   // and afterwards
-	// Health: HTTP is asked in service too; see act = "all".
-	Health bool
 	// XidReport: an Xid is told and nothing follows from it.
 	XidReport bool
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/history"
 	"sglaunch/internal/mask"
+	"sglaunch/internal/metrics"
 	"sglaunch/internal/notify"
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
@@ -22,23 +24,19 @@ import (
 type station struct {
 	h      *Hands
 	server *serve.Server // nil: the socket could not be opened
+	http   *serve.HTTP   // nil: not wanted, or it could not listen
 	hooks  *notify.Runner
 	wake   chan struct{} // something was told
 	over   chan struct{} // closed at the end
 	work   sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
-	view   View
-	public bool   // the attempt was announced
-	text   string // newest word to a person
-	check  *serve.OutputCheck
-	failed *serve.Failure
-	next   *serve.Next
-	exit   *serve.Exit
+	mu    sync.Mutex // guards what follows
+	view  View
+	tally tally
 }
 
 func newStation(h *Hands, v View) *station {
-	return &station{h: h, view: v, public: !v.Announced.IsZero(), wake: make(chan struct{}, 1), over: make(chan struct{})}
+	return &station{h: h, view: v, tally: tally{public: !v.Announced.IsZero()}, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
 // open begins to answer. A launch without a control socket goes on: signals
@@ -47,30 +45,48 @@ func (s *station) open() {
 	if notify.Wanted() {
 		s.work.Go(s.systemd)
 	}
-	s.hooks = notify.NewRunner(s.h.settings().Hooks, s.public, func(err error) {
+	s.hooks = notify.NewRunner(s.h.settings().Hooks, s.tally.public, func(err error) {
 		s.h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
 	})
+	s.openHTTP()
 	path, err := s.h.socket()
-	if err != nil {
-		s.deaf(err)
-		return
+	if err == nil {
+		s.server, err = serve.Listen(serve.Options{Path: path, Status: s.status, Ask: s.ask})
 	}
-	server, err := serve.Listen(serve.Options{Path: path, Status: s.status, Ask: s.ask})
 	if err != nil {
-		s.deaf(err)
-		return
+		s.deaf("control socket", err)
 	}
-	s.server = server
 }
 
-func (s *station) deaf(err error) {
-	s.h.loop.Post(0, SourceLost{Source: "control socket", Reason: err.Error()})
+// openHTTP serves status and metrics where [listen] http asks for it.
+func (s *station) openHTTP() {
+	if s.h.HTTP == "" {
+		return
+	}
+	server, err := serve.ListenHTTP(serve.HTTPOptions{Address: s.h.HTTP, Status: s.status, Metrics: metrics.Handler(s.status)})
+	if err != nil {
+		s.deaf("HTTP", err)
+		return
+	}
+	s.mu.Lock()
+	s.http = server
+	s.mu.Unlock()
+	if serve.Exposed(s.h.HTTP) {
+		s.h.note("listen", fmt.Sprintf("warning: whoever reaches %s may read status and metrics of this launch, with the command and the server's last words", server.Address()))
+	}
+}
+
+func (s *station) deaf(source string, err error) {
+	s.h.loop.Post(0, SourceLost{Source: source, Reason: err.Error()})
 }
 
 // close tells everybody that it is over, hooks within their limit.
 func (s *station) close() {
 	close(s.over)
 	s.work.Wait()
+	if s.http != nil {
+		_ = s.http.Close()
+	}
 	if s.server != nil {
 		_ = s.server.Close()
 	}
@@ -131,7 +147,7 @@ func (s *station) ask(r serve.Request) (map[string]any, error) {
 func (s *station) viewed(v View) {
 	s.mu.Lock()
 	if v.Attempt != s.view.Attempt {
-		s.next, s.check = nil, nil
+		s.tally.anew()
 	}
 	s.view = v
 	s.mu.Unlock()
@@ -139,34 +155,8 @@ func (s *station) viewed(v View) {
 
 // told takes every report of the machine, masked, and passes it on.
 func (s *station) told(e envelope) {
-	field := func(name string) string { f, _ := e.Fields[name].(string); return f }
 	s.mu.Lock()
-	if e.Text != "" {
-		s.text = e.Text
-	}
-	switch e.Event {
-	case "announced":
-		s.public = true
-	case "progress":
-		if field("activity") == "output_check" {
-			of, _ := e.Fields["generations"].(int)
-			s.check = &serve.OutputCheck{State: serve.CheckRunning, Of: of}
-		}
-	case "checked":
-		s.check = s.checkedWith(field("output_check"), field("reason"))
-	case "attempt_ended":
-		s.public = false
-		if outcome := field("outcome"); outcome != string(OutcomeStopped) {
-			s.failed = &serve.Failure{Attempt: e.Attempt, Outcome: outcome,
-				Cause: field("cause"), Phase: field("phase"), Text: field("text")}
-		}
-	case "decision":
-		delay, _ := e.Fields["delay"].(float64)
-		s.next = &serve.Next{Time: e.Time.Add(time.Duration(delay * float64(time.Second))), Reason: field("reason")}
-	case "launch_ended":
-		code, _ := e.Fields["code"].(int)
-		s.exit = &serve.Exit{Time: e.Time, Code: code, Reason: field("reason")}
-	}
+	s.tally.told(e)
 	s.mu.Unlock()
 	if s.server != nil {
 		s.server.Publish(e)
@@ -182,30 +172,17 @@ func (s *station) told(e envelope) {
 func (s *station) answered(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.check != nil && s.check.State == serve.CheckRunning {
-		running := *s.check
-		running.Done = n
-		s.check = &running
-	}
-}
-
-// checkedWith is what is known of a check that is over. The caller holds mu.
-func (s *station) checkedWith(result, reason string) *serve.OutputCheck {
-	over := serve.OutputCheck{State: result, Reason: reason}
-	if s.check != nil {
-		over.Done, over.Of = s.check.Done, s.check.Of
-	}
-	return &over
+	s.tally.answered(n)
 }
 
 // reason is why the launch has ended.
 func (s *station) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.exit == nil {
+	if s.tally.exit == nil {
 		return ""
 	}
-	return s.exit.Reason
+	return s.tally.exit.Reason
 }
 
 // status is the launch right now. It may be called from any goroutine.
@@ -214,10 +191,14 @@ func (s *station) status() serve.Status {
 	v := s.view
 	st := serve.Status{
 		V: serve.Version, Time: time.Now(), Launch: s.h.Name, Attempt: v.Attempt, Event: serve.EventStatus,
-		Text: s.text, State: string(v.State), Since: v.Spawned, Degraded: v.Degraded, Failed: s.failed, Next: s.next, Exit: s.exit,
-		Announced: s.public, OutputCheck: s.check,
+		State: string(v.State), Since: v.Spawned, Degraded: v.Degraded, Verdict: mask.String(v.Verdict),
 	}
+	s.tally.fill(&st)
 	s.mu.Unlock()
+	st.Output, st.Silent, st.Restarts = s.h.counts(), s.h.watch.silentSources(), s.h.restarts
+	if s.http != nil {
+		st.HTTP = s.http.Address()
+	}
 	l := s.h.launch
 	st.ID, st.Dir, st.Command, st.Began = l.ID, l.Path, l.record.Command, l.record.Time
 	st.Processes = serve.Processes{Shim: l.record.Shim.PID, Supervisor: os.Getpid(), Members: len(s.h.watch.ids())}

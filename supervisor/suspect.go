@@ -35,7 +35,12 @@ func (m *Machine) suspicion(c phases.Cause) (d Decision, sure bool) {
 			return blame(fmt.Sprintf("the traceback runs through %s, which patch %s changed", filepath.Base(file), p.Name), p.Name), false
 		}
 	}
-	if names := r.activeNames(); len(names) > 0 && (r.Cause == "patch_failed" || r.Cause == "output_corrupt") {
+	names := r.activeNames()
+	switch {
+	case len(names) == 0:
+	case r.Corrupt:
+		return blame("its answers are wrong with "+strings.Join(names, ", "), names...), true
+	case r.Cause == "patch_failed", r.Cause == "output_corrupt":
 		return blame("whatever patch there is comes first under suspicion", names...), true
 	}
 	return Decision{}, false

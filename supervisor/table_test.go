@@ -5,11 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sglaunch/internal/metrics"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
 )
@@ -56,6 +58,18 @@ func TestTransitionTable(t *testing.T) {
 var allStates = []State{
 	StateIdle, StatePreflight, StatePatching, StateStarting, StateChecking, StateUp, StateEvidence,
 	StateStopping, StateKilling, StateReleasing, StateReverting, StateBackoff, StateEnded,
+}
+
+// The metrics know every state, and no other.
+func TestMetricsKnowTheStates(t *testing.T) {
+	for _, s := range allStates {
+		if !slices.Contains(metrics.States, string(s)) {
+			t.Errorf("no metric tells of %s", s)
+		}
+	}
+	if len(metrics.States) != len(allStates) {
+		t.Errorf("%d states in metrics, %d in the machine", len(metrics.States), len(allStates))
+	}
 }
 
 // standingIn brings a launch into a state, by a crash where it is one of the end.

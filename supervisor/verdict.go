@@ -32,16 +32,27 @@ type bound struct {
 // bounds lists what limits the attempt right now, the surest first. What was
 // told and not acted on is left out until something changes.
 func (m *Machine) bounds() []bound {
+	return slices.DeleteFunc(m.allBounds(), func(b bound) bool { return m.run.Warned[b.name] })
+}
+
+// withheld is the surest verdict that was told and not acted on, with what is
+// known now; "" = there is none.
+func (m *Machine) withheld() string {
+	for _, b := range m.allBounds() {
+		if m.running() && m.run.Warned[b.name] && !m.now.Before(b.at) {
+			return fmt.Sprintf("%s (act = %q would end it)", m.explain(b), m.needed(b))
+		}
+	}
+	return ""
+}
+
+func (m *Machine) allBounds() []bound {
 	r := &m.run
 	if r.spawning() {
 		return []bound{{name: "spawn", at: r.SpawnAsked.Add(spawnLimit + answerMargin), outcome: OutcomeTimedOut, cause: "host_stall"}}
 	}
 	var all []bound
-	add := func(b bound) {
-		if !r.Warned[b.name] {
-			all = append(all, b)
-		}
-	}
+	add := func(b bound) { all = append(all, b) }
 	if r.Fatal != nil {
 		add(bound{name: "fatal", at: r.FatalAt.Add(fatalGrace), outcome: OutcomeCrashed, cause: r.Fatal.Cause, evidence: ofProcesses})
 	}
@@ -138,8 +149,7 @@ func (m *Machine) healthy() {
 // done where it does not: while starting sglaunch acts on any evidence, after
 // ready on that of processes alone unless act is "all".
 func (m *Machine) judge(b bound) {
-	allowed := m.opt.Act == "all" || m.opt.Act == "start" && (b.evidence == ofProcesses || !m.run.announced())
-	if allowed || b.name == "spawn" { // there is no server that could be spared
+	if m.opt.Act == "all" || m.opt.Act == m.needed(b) || b.name == "spawn" { // there is no server that could be spared
 		m.fail(b)
 		return
 	}
@@ -152,6 +162,14 @@ func (m *Machine) judge(b bound) {
 	m.run.Warned[b.name] = true
 	m.say("verdict", fmt.Sprintf("would have ended the attempt (act = %s): %s", m.opt.Act, b.why),
 		"outcome", string(b.outcome), "cause", b.cause, "phase", m.run.Phase.String(), "acted", false)
+}
+
+// needed is the least `act` that allows to act on a bound.
+func (m *Machine) needed(b bound) string {
+	if b.evidence == ofProcesses || !m.run.announced() {
+		return "start"
+	}
+	return "all"
 }
 
 // explain is the verdict in a sentence, with its evidence in words and numbers.

@@ -26,6 +26,7 @@ type View struct {
 	Announced time.Time
 	Deadline  time.Time // when the machine acts if nothing happens
 	Degraded  []string
+	Verdict   string // what it would act on, were it allowed to; "" = nothing
 	Stop      *StopAsked
 }
 
@@ -46,7 +47,7 @@ func (m *Machine) View() View {
 		server := *m.run.Server
 		v.Server = &server
 	}
-	v.Phase, v.MovedBy = m.run.Phase, m.run.MovedBy
+	v.Phase, v.MovedBy, v.Verdict = m.run.Phase, m.run.MovedBy, m.withheld()
 	v.Spawned, v.Phased = m.onWall(m.run.SpawnedAt), m.onWall(m.run.PhaseAt)
 	v.Moved, v.Ready, v.Announced = m.onWall(m.run.Moved), m.onWall(m.run.ReadyAt), m.onWall(m.run.AnnouncedAt)
 	return v

@@ -37,14 +37,15 @@ type watcher struct {
 	uncounted string   // why it is not known
 	batons    batons
 
-	prober *probe.Prober // of the attempt
-	asking int           // requests of ours that the server works on
-	asked  time.Time     // the newest of them ended
-	worked time.Time     // a batch was last seen in the output that is not for us
+	silent map[string]string // sources that tell nothing, and why
+	prober *probe.Prober     // of the attempt
+	asking int               // requests of ours that the server works on
+	asked  time.Time         // the newest of them ended
+	worked time.Time         // a batch was last seen in the output that is not for us
 }
 
 func newWatcher(h *Hands) *watcher {
-	return &watcher{h: h, members: map[int]wire.Proc{}, ranks: map[int]string{}, proofs: map[string]*proof{}}
+	return &watcher{h: h, members: map[int]wire.Proc{}, ranks: map[int]string{}, proofs: map[string]*proof{}, silent: map[string]string{}}
 }
 
 // start forgets the attempt before.
@@ -259,20 +260,20 @@ func (w *watcher) gpus() {
 }
 
 func (w *watcher) gpuNews(e gpu.Event) {
-	post := w.h.loop.Post
 	switch n := e.(type) {
 	case gpu.Sample:
 		w.mu.Lock()
 		w.sample = n
+		delete(w.silent, "NVML")
 		w.mu.Unlock()
 		w.h.watermark(n)
 		w.h.record(n)
 	case gpu.SourceAbsent:
-		post(0, SourceLost{Source: "NVML", Reason: n.Reason})
+		w.noNVML(n.Reason)
 	case gpu.SourceHanging:
-		post(0, SourceLost{Source: "NVML", Reason: "the driver has not answered for " + n.For.Round(time.Second).String()})
+		w.noNVML("the driver has not answered for " + n.For.Round(time.Second).String())
 	case gpu.SourceLost:
-		post(0, SourceLost{Source: "NVML", Reason: n.Why})
+		w.noNVML(n.Why)
 	case gpu.Xid:
 		w.xid(n)
 	}

@@ -183,6 +183,9 @@ func (m *Machine) serverReady(how, rule string) {
 		text = fmt.Sprintf("ready after %s, degraded (%s): %s", round(took), strings.Join(degraded, "; "), how)
 		m.say("degraded", "", "what", degraded, "changes", m.Changes())
 	}
+	if m.checkable() {
+		text += "; its answers are checked first"
+	}
 	m.say("server_ready", text, "seconds", took.Seconds(), "rule", rule, "degraded", len(degraded) > 0,
 		"before", before.String(), "phase_seconds", last.Seconds(), "quiet", quiet.Seconds())
 	m.check()

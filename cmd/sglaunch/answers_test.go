@@ -23,7 +23,7 @@ func TestWrongAnswersAreRemembered(t *testing.T) {
 	if code := l.wait(); code != exitLater {
 		t.Errorf("exit code %d, want %d:\n%s", code, exitLater, l.stderr.bytes())
 	}
-	l.await(`its answers are wrong: 4 of 4 answers are wrong`)
+	l.await(`its answers are wrong: 4 of 4, answer 1`)
 	l.await(`put aside as \*\.wrong-answers-`)
 	aside, err := filepath.Glob(filepath.Join(caches, "flashinfer", "autotune", "*", "*", "*", "rank_*.json.wrong-answers-*"))
 	if err != nil || len(aside) != 1 {

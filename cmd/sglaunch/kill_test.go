@@ -257,6 +257,10 @@ func TestBothKilledThenRecover(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-b.done
+	beside := standing{b.launched, b.dir}
+	if _, out, _ := beside.sglaunch("status", "story"); !regexp.MustCompile(`story: dead[^$]*still patched: .*model_runner.py; .sglaunch recover. `).MatchString(out) {
+		t.Errorf("status said: %s", out)
+	}
 	if said := b.heal(); !strings.Contains(said, "model_runner.py") {
 		t.Errorf("recover said: %s", said)
 	}

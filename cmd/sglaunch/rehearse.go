@@ -208,12 +208,24 @@ func (r *rehearsalRun) follow(lines io.Reader, launch *os.Process) {
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
 		fmt.Fprintf(r.out, "%6.1fs  %s\n", time.Since(begun).Seconds(), in.Text())
-		if !stopped && strings.Contains(in.Text(), "sglaunch: ready after") && !r.afterReady {
+		if !stopped && announces(in.Text()) && !r.afterReady {
 			stopped = true
 			r.say("it serves; the story ends with an orderly stop (SIGTERM)")
 			_ = launch.Signal(syscall.SIGTERM)
 		}
 	}
+}
+
+// announces reports whether a line tells that the server may be used: it is
+// ready, and its answers were looked at where they are.
+func announces(line string) bool {
+	switch {
+	case strings.Contains(line, "sglaunch: ready after"):
+		return !strings.Contains(line, "its answers are checked first")
+	case strings.Contains(line, "sglaunch: its answers are sound"), strings.Contains(line, "sglaunch: its answers were not checked"):
+		return true
+	}
+	return strings.Contains(line, "no change of sglaunch's is to blame")
 }
 
 func (r *rehearsalRun) command(port int) []string {
@@ -232,6 +244,9 @@ func (r *rehearsalRun) launchTOML(port int) string {
 	}
 	return fmt.Sprintf(`[server]
 name = "rehearsal"
+
+[ready]
+check = { generations = 12, tokens = 64, batch_sizes = [1, 3, 8], limit = "1m" }
 
 [[patch]]
 use = "flashinfer-cutlass-autotune"

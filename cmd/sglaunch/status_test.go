@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,6 +110,20 @@ func (s standing) fits(schema string, doc []byte) {
 	}
 }
 
+// answers asks the launch over HTTP.
+func (s standing) answers(address, path string, status int, pattern string) {
+	s.t.Helper()
+	answer, err := http.Get("http://" + address + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != status || !regexp.MustCompile(pattern).Match(body) {
+		s.t.Errorf("%s answers %d %v, want %d and %q:\n%s", path, answer.StatusCode, err, status, pattern, body)
+	}
+}
+
 // eventually polls a real condition.
 func (s standing) eventually(what string, ok func() bool) {
 	s.t.Helper()
@@ -121,8 +138,11 @@ func (s standing) eventually(what string, ok func() bool) {
 // A launch is asked how far it is, followed, started anew and stopped, all by
 // name, while its server runs.
 func TestAskedAndTold(t *testing.T) {
-	s := startStanding(t, t.TempDir(), "glm", "")
+	s := startStanding(t, t.TempDir(), "glm", "[listen]\nhttp = \"127.0.0.1:0\"\n")
 	s.await(`server is process`)
+	address := s.status().HTTP
+	s.answers(address, serve.PathHealth, 200, "starting|distributed_init|loading")
+	s.answers(address, serve.PathReady, 503, "")
 	watched := &lockedBuffer{}
 	self, err := os.Executable()
 	if err != nil {
@@ -135,6 +155,10 @@ func TestAskedAndTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.await(readyLine)
+	s.answers(address, serve.PathReady, 200, "ready|serving")
+	s.answers(address, serve.PathMetrics, 200, `sglaunch_announced 1`)
+	s.answers(address, serve.PathMetrics, 200, `sglaunch_output_bytes_total [1-9]`)
+	s.answers(address, serve.PathMetrics, 200, `sglaunch_phase_seconds\{phase="loading_weights"\} 0\.\d`)
 	st := s.status("glm")
 	if !st.Ready || st.State != "up" || st.Attempt != 1 || st.Processes.Server == 0 || st.Processes.Shim != s.cmd.Process.Pid || len(st.Ranks) == 0 {
 		t.Errorf("ready, the status is %+v", st)

@@ -143,14 +143,14 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options
 	setup := supervisor.Setup{
 		Name: c.Server.Name, Argv: c.Server.Command, Dir: dir, Env: env,
 		Stdio: c.Server.Stdio, Stdin: c.Server.Stdin, Python: c.Server.Python,
-		URL: c.Ready.URL, Socket: c.Listen.Socket, Quiet: quiet, Patches: c.Patches,
+		URL: c.Ready.URL, Socket: c.Listen.Socket, HTTP: c.Listen.HTTP, Quiet: quiet, Patches: c.Patches,
 		Devices: c.GPU.Devices.UUIDs, State: state, Sampler: []string{self, samplerCommand},
 		Settings: supervisor.Settings{
 			Hooks: hooksOf(c.Hooks), Rules: rules,
 			Keep:     history.Keep{Launches: c.Log.Keep.Launches, Evidence: int64(c.Log.Keep.Evidence)},
 			Rotate:   wire.Rotate{Size: int64(c.Log.Rotate.Size), Age: wire.Duration(c.Log.Rotate.Age), Keep: c.Log.Rotate.Keep},
 			Starting: c.GPU.Sample.Starting, Serving: c.GPU.Sample.Serving,
-			Health: c.Relaunch.Act == "all", XidReport: c.GPU.Xid == "report",
+			XidReport: c.GPU.Xid == "report",
 		},
 	}
 	options, err := optionsOf(c)

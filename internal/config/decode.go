@@ -32,23 +32,16 @@ func (d *decoder) table(dst reflect.Value, value any, key string) {
 	for _, name := range sortedKeys(pairs) {
 		path := join(key, name)
 		f, ok := known[name]
-		switch {
-		case isNotYet(path):
-			d.fail(path, nil, notInThisVersion)
-		case !ok:
+		if !ok {
 			d.unknown(path, dst.Type())
-		default:
-			d.into(dst.FieldByIndex(f.Index), pairs[name], path, f.Tag)
+			continue
 		}
+		d.into(dst.FieldByIndex(f.Index), pairs[name], path, f.Tag)
 	}
 }
 
 // into sets one value, whatever its type.
 func (d *decoder) into(dst reflect.Value, value any, key string, tag reflect.StructTag) {
-	if text, ok := value.(string); ok && isNotYetValue(key, text) {
-		d.fail(key, value, notInThisVersion)
-		return
-	}
 	switch p := dst.Addr().Interface().(type) {
 	case *time.Duration, encoding.TextUnmarshaler:
 		d.text(p, dst, value, key)

@@ -2,8 +2,7 @@
 // options.
 //
 // Defaults are beaten by the file, the file by flags. Reading is strict: a key
-// that is unknown, of a wrong type, out of bounds or not in this version is an
-// error, never ignored, and all errors of a file are told at once, each with
+// that is unknown, of a wrong type or out of bounds is an error, never ignored, and all errors of a file are told at once, each with
 // its file, line, key and value. Config itself is plain data: the package
 // starts nothing and keeps nothing open.
 //

@@ -15,13 +15,13 @@ const exampleHead = `# launch.toml: every key of this version of sglaunch, with 
 # "-c launch.toml -- command" replaces [server] command.
 `
 
-// Example is launch.toml.example: every key of this version, its default, one
+// Example is launch.toml.example: every key, its default, one
 // comment.
 func Example() string {
 	c := Default()
 	b := strings.Builder{}
 	b.WriteString(exampleHead)
-	fields := slices.DeleteFunc(keys(&c), func(f field) bool { return isNotYet(f.Key) })
+	fields := keys(&c)
 	for len(fields) > 0 {
 		if fields[0].rows() != nil {
 			writeExampleRows(&b, fields[0])
@@ -101,7 +101,7 @@ func patchFields() []field {
 	var fields []field
 	for _, f := range tomlFields(reflect.TypeFor[patch.Patch]()) {
 		key, entry := join("patch", tomlName(f)), patchAbout[tomlName(f)]
-		if entry.about != "" && !isNotYet(key) {
+		if entry.about != "" {
 			tag := fmt.Sprintf("about:%q oneof:%q", entry.about, entry.oneof)
 			fields = append(fields, field{key, reflect.ValueOf(entry.value), reflect.StructTag(tag)})
 		}

@@ -55,7 +55,7 @@ func TestExampleLoadsToTheDefaults(t *testing.T) {
 	c := Default()
 	for _, f := range keys(&c) {
 		_, present := where[f.Key]
-		if want := !isNotYet(f.Key) && f.rows() == nil && f.Value.Kind() != reflect.Slice || present; present != want {
+		if want := f.rows() == nil && f.Value.Kind() != reflect.Slice || present; present != want {
 			t.Errorf("%s: in the example %v, want %v", f.Key, present, want)
 		}
 		delete(where, f.Key)
@@ -81,12 +81,12 @@ func TestExamplePatchKeysAreReal(t *testing.T) {
 		seen[name] = true
 		path := write(t, "[[patch]]\n"+line)
 		_, err := Load(Options{Path: path, CommandOptional: true})
-		if err != nil && regexp.MustCompile(`no such key|it takes|not in this version`).MatchString(err.Error()) {
+		if err != nil && regexp.MustCompile(`no such key|it takes`).MatchString(err.Error()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, f := range tomlFields(reflect.TypeFor[patch.Patch]()) {
-		if name := tomlName(f); !seen[name] && !isNotYet("patch."+name) {
+		if name := tomlName(f); !seen[name] {
 			t.Errorf("the example does not show patch.%s", name)
 		}
 	}
@@ -117,32 +117,17 @@ func TestExampleFallbackLoads(t *testing.T) {
 	}
 }
 
-// Each key of this version has a comment that a person can read.
+// Each key has a comment that a person can read.
 func TestEachKeyIsExplained(t *testing.T) {
 	c := Default()
 	for _, f := range keys(&c) {
 		for _, m := range f.members() {
-			if !isNotYet(f.Key) && m.Tag.Get("about") == "" {
+			if m.Tag.Get("about") == "" {
 				t.Errorf("%s has no about tag", m.Key)
 			}
 		}
 		if f.rows() == nil && f.Value.Type() != reflect.TypeFor[[]patch.Patch]() && f.Tag.Get("about") == "" && f.Key != "fallback" {
 			t.Errorf("%s has no about tag", f.Key)
-		}
-	}
-}
-
-// A line of notYet that names nothing would hide a misspelt key.
-func TestNotYetNamesRealKeys(t *testing.T) {
-	c := Default()
-	known := map[string]bool{"phases.rule": true, "patch.method": true}
-	for _, f := range keys(&c) {
-		table, _ := split(f.Key)
-		known[f.Key], known[table] = true, true
-	}
-	for _, m := range notYet {
-		if !known[m.Key] {
-			t.Errorf("notYet names %q, which is no key", m.Key)
 		}
 	}
 }

@@ -7,8 +7,7 @@ import (
 )
 
 // Flags registers one flag for each key, as in --relaunch.attempts=3, and one
-// for each key inside an inline table, as in --relaunch.backoff.max=10m. Keys
-// that are not in this version are hidden; Load refuses them.
+// for each key inside an inline table, as in --relaunch.backoff.max=10m.
 func Flags(fs *pflag.FlagSet) {
 	c := Default()
 	for _, f := range keys(&c) {
@@ -21,7 +20,6 @@ func Flags(fs *pflag.FlagSet) {
 
 func register(fs *pflag.FlagSet, f field) {
 	flag := fs.VarPF(&setFlag{kind: kindOf(f.Value.Type())}, f.Key, "", f.about())
-	flag.Hidden = isNotYet(f.Key)
 	if f.Value.Kind() == reflect.Bool {
 		flag.NoOptDefVal = "true"
 	}

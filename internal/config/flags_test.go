@@ -51,10 +51,7 @@ func TestEachKeyHasAFlag(t *testing.T) {
 			t.Errorf("%s has no flag", f.Key)
 			continue
 		}
-		if isNotYet(f.Key) != flag.Hidden {
-			t.Errorf("%s: hidden is %v", f.Key, flag.Hidden)
-		}
-		if isNotYet(f.Key) || f.Value.IsZero() {
+		if f.Value.IsZero() {
 			continue
 		}
 		got, err := Load(Options{CommandOptional: true, Sets: []Set{{f.Key, flag.DefValue}}})
@@ -76,11 +73,6 @@ func TestFlagUsageReadsWell(t *testing.T) {
 	} {
 		if !strings.Contains(usage, want) {
 			t.Errorf("the usage lacks %q:\n%s", want, usage)
-		}
-	}
-	for _, m := range notYet {
-		if m.Values == nil && strings.Contains(usage, "--"+m.Key+" ") {
-			t.Errorf("the usage shows %s, which is not in this version", m.Key)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"encoding"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 )
@@ -48,10 +47,9 @@ func (f field) members() []field {
 	return all
 }
 
-// oneof lists the words that a key takes in this version; nil: any.
+// oneof lists the words that a key takes; none: any.
 func (f field) oneof() []string {
-	words := strings.Fields(f.Tag.Get("oneof"))
-	return slices.DeleteFunc(words, func(word string) bool { return isNotYetValue(f.Key, word) })
+	return strings.Fields(f.Tag.Get("oneof"))
 }
 
 // tomlFields lists the exported fields of a struct that have a TOML name.
@@ -104,4 +102,16 @@ func pathKind(key string, tag reflect.StructTag) string {
 // isRulesFile tells a rules file from the name of a built-in family.
 func isRulesFile(rules string) bool {
 	return strings.Contains(rules, "/") || strings.HasSuffix(rules, ".toml")
+}
+
+// withoutRows turns "patch[2].method" into "patch.method".
+func withoutRows(key string) string {
+	for {
+		before, rest, ok := strings.Cut(key, "[")
+		_, after, closed := strings.Cut(rest, "]")
+		if !ok || !closed {
+			return key
+		}
+		key = before + after
+	}
 }

@@ -219,11 +219,7 @@ func cause(err error) string {
 func (l *loader) readSet(set Set) {
 	l.flags[set.Key] = true
 	f, ok := find(&l.config, set.Key)
-	switch {
-	case isNotYet(set.Key):
-		l.fail(set.Key, nil, notInThisVersion)
-		return
-	case !ok:
+	if !ok {
 		l.fail(set.Key, nil, noSuchKey).Hint = unknownFlagHint(set.Key)
 		return
 	}

@@ -33,7 +33,7 @@ func (c Config) write(wanted func(field) bool) string {
 	var b strings.Builder
 	section := ""
 	for _, f := range keys(&c) {
-		if isNotYet(f.Key) || !wanted(f) {
+		if !wanted(f) {
 			continue
 		}
 		if rows := f.rows(); rows != nil {

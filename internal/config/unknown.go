@@ -15,9 +15,7 @@ func unknownHint(key string, table reflect.Type, elsewhere func(string) string) 
 	within, name := split(key)
 	var siblings []string
 	for _, f := range tomlFields(table) {
-		if sibling := tomlName(f); !isNotYet(join(within, sibling)) {
-			siblings = append(siblings, sibling)
-		}
+		siblings = append(siblings, tomlName(f))
 	}
 	if near := Nearest(name, siblings); near != "" {
 		return "did you mean " + join(within, near) + "?"
@@ -61,7 +59,7 @@ func keyElsewhere(name string) string {
 	c := Default()
 	for _, f := range keys(&c) {
 		for _, k := range append(f.members(), f) {
-			if _, last := split(k.Key); last == name && !isNotYet(k.Key) {
+			if _, last := split(k.Key); last == name {
 				return k.Key
 			}
 		}

@@ -82,10 +82,6 @@ func (v *validator) words() {
 			continue
 		}
 		word := f.Value.String()
-		if isNotYetValue(f.Key, word) {
-			v.must(false, f.Key, word, notInThisVersion)
-			continue
-		}
 		v.must(slices.Contains(words, word), f.Key, word, "it must be one of %s", strings.Join(words, ", "))
 	}
 }
@@ -203,7 +199,8 @@ func (v *validator) rest() {
 	v.between("log.rotate.age", c.Log.Rotate.Age, time.Minute, 366*24*time.Hour)
 	v.count("log.rotate.keep", c.Log.Rotate.Keep, 1, 100_000)
 	v.count("log.keep.launches", c.Log.Keep.Launches, 1, 1_000_000)
-	v.must(c.Listen.HTTP == "" || isHostPort(c.Listen.HTTP), "listen.http", c.Listen.HTTP, `it must be host:port, as in "127.0.0.1:9180"`)
+	v.must(c.Listen.HTTP == "" || isHostPort(c.Listen.HTTP), "listen.http", c.Listen.HTTP,
+		`it must be host:port, as in "127.0.0.1:9180"; "0.0.0.0:9180" lets every machine read it`)
 	v.must(c.Hooks.Webhook == "" || isHTTP(c.Hooks.Webhook), "hooks.webhook", mask.URL(c.Hooks.Webhook), "it must be a URL with http or https")
 	v.between("hooks.limit", c.Hooks.Limit, 100*instant, anHour)
 }
@@ -214,8 +211,8 @@ func isHTTP(raw string) bool {
 }
 
 func isHostPort(address string) bool {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" { // none would mean all, and nobody has said so
 		return false
 	}
 	n, err := net.LookupPort("tcp", port)

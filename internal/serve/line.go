@@ -33,6 +33,9 @@ func (s Status) Line() string {
 	} else if s.Attempt > 1 {
 		add("attempt %d", s.Attempt)
 	}
+	if s.Verdict != "" {
+		add("in doubt: %s", s.Verdict)
+	}
 	if len(s.Degraded) > 0 {
 		add("degraded: %s", strings.Join(s.Degraded, "; "))
 	}

@@ -47,6 +47,8 @@ func full() Status {
 		Stop: &Stop{"SIGTERM"}, Exit: &Exit{at, 10, "gave up"},
 		GPUs:      []GPU{{Index: 1, UUID: "GPU-1", Name: "H200", Used: &n, Total: &n, Util: &n, MemUtil: &n, Watts: &w, Lost: true}},
 		Processes: Processes{1, 2, 3, 4},
+		Verdict:   "quiet", PhaseSeconds: map[string]float64{"starting": 1.5}, Failures: map[string]int{"load_hang": 1},
+		Output: Output{7, 8, 9}, Silent: []string{"NVML: no answer"}, Restarts: 1, HTTP: "127.0.0.1:9180",
 	}
 }
 

@@ -66,6 +66,9 @@ type Status struct {
 	OutputCheck *OutputCheck `json:"output_check,omitempty"`
 	Degraded    []string     `json:"degraded,omitempty"`
 
+	// Verdict is what sglaunch would act on, were it allowed to.
+	Verdict string `json:"verdict,omitempty"`
+
 	Next   *Next    `json:"next,omitempty"`   // the attempt that follows
 	Failed *Failure `json:"failed,omitempty"` // how the newest failed attempt went
 	Stop   *Stop    `json:"stop,omitempty"`   // the end was asked for
@@ -73,6 +76,21 @@ type Status struct {
 
 	GPUs      []GPU     `json:"gpus,omitempty"`
 	Processes Processes `json:"processes"`
+
+	PhaseSeconds map[string]float64 `json:"phase_seconds,omitempty"` // of the phases of this attempt that are over
+	Failures     map[string]int     `json:"failures,omitempty"`      // attempts of this launch that failed, by cause
+	Output       Output             `json:"output,omitzero"`
+	Silent       []string           `json:"silent,omitempty"`   // sources that tell nothing at the moment, with the reason
+	Restarts     int                `json:"restarts,omitempty"` // of the supervisor
+	HTTP         string             `json:"http,omitempty"`     // where status and metrics are served
+}
+
+// Output counts what the server has printed in this launch, and what became of
+// records about it.
+type Output struct {
+	Bytes   int64 `json:"bytes,omitempty"`
+	Lost    int64 `json:"lost,omitempty"`    // bytes that neither memory nor disk could hold
+	Dropped int64 `json:"dropped,omitempty"` // records that the disk did not take in time
 }
 
 // OutputCheck is how far the look at the answers is, or what it has found.

@@ -35,11 +35,20 @@ func Status(w io.Writer, s serve.Status, now time.Time) error {
 	if len(s.Ranks) > 0 && alive && !s.Ready {
 		row("ranks", "%s", ranks(s))
 	}
+	if c := s.OutputCheck; c != nil && c.State != "off" {
+		row("answers", "%s", c)
+	}
+	for _, source := range s.Silent {
+		row("silent", "%s", source)
+	}
 	for _, g := range s.GPUs {
 		row("GPU "+strconv.Itoa(g.Index), "%s", gpu(g))
 	}
 	if text := processes(s.Processes); text != "" {
 		row("processes", "%s", text)
+	}
+	if s.HTTP != "" {
+		row("HTTP", "http://%s/", s.HTTP)
 	}
 	if s.Dir != "" {
 		row("records", "%s", s.Dir)

@@ -65,7 +65,7 @@ func Judge(all []Answer, asked int, base *Figures) Verdict {
 // against says what is wrong; first is the first answer that is by itself.
 func (f Figures) against(base *Figures, first string) string {
 	if f.Faulty > 0 && !base.explains(f) {
-		return fmt.Sprintf("%d of %d answers are wrong (%s)", f.Faulty, f.Answers, first)
+		return fmt.Sprintf("%d of %d, %s", f.Faulty, f.Answers, first)
 	}
 	if base == nil || base.Asked != f.Asked || min(base.Answers, f.Answers) < enough {
 		return ""

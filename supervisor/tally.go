@@ -1,0 +1,112 @@
+package supervisor
+
+import (
+	"maps"
+	"time"
+
+	"sglaunch/internal/serve"
+)
+
+// tally keeps, of all that is told, what a status shows. Its owner guards it.
+type tally struct {
+	public   bool   // the attempt was announced
+	text     string // newest word to a person
+	check    *serve.OutputCheck
+	failed   *serve.Failure
+	failures map[string]int     // by cause
+	spent    map[string]float64 // seconds of the attempt's phases that are over
+	next     *serve.Next
+	exit     *serve.Exit
+}
+
+// anew forgets the attempt before, not how it failed.
+func (t *tally) anew() { t.next, t.check, t.spent = nil, nil, nil }
+
+// told takes one report.
+func (t *tally) told(e envelope) {
+	field := func(name string) string { f, _ := e.Fields[name].(string); return f }
+	if e.Text != "" {
+		t.text = e.Text
+	}
+	switch e.Event {
+	case "phase":
+		t.spend(field("before"), numberOf(e.Fields["seconds"]))
+	case "server_ready":
+		t.spend(field("before"), numberOf(e.Fields["phase_seconds"]))
+	case "progress":
+		if field("activity") == "output_check" {
+			t.check = &serve.OutputCheck{State: serve.CheckRunning, Of: int(numberOf(e.Fields["generations"]))}
+		}
+	case "checked":
+		t.checked(field("output_check"), field("reason"))
+	case "announced":
+		t.public = true
+	case "attempt_ended":
+		t.public = false
+		t.ended(e.Attempt, field)
+	case "decision":
+		t.decided(e, field("reason"))
+	case "launch_ended":
+		t.exit = &serve.Exit{Time: e.Time, Code: int(numberOf(e.Fields["code"])), Reason: field("reason")}
+	}
+}
+
+func (t *tally) spend(phase string, seconds float64) {
+	if phase == "" {
+		return
+	}
+	spent := maps.Clone(t.spent) // whoever shows the one before may still read it
+	if spent == nil {
+		spent = map[string]float64{}
+	}
+	spent[phase] = seconds
+	t.spent = spent
+}
+
+// checked notes the end of a check; how far it had come stays.
+func (t *tally) checked(result, reason string) {
+	over := serve.OutputCheck{State: result, Reason: reason}
+	if t.check != nil {
+		over.Done, over.Of = t.check.Done, t.check.Of
+	}
+	t.check = &over
+}
+
+// answered takes how many answers a check has got.
+func (t *tally) answered(n int) {
+	if t.check == nil || t.check.State != serve.CheckRunning {
+		return
+	}
+	running := *t.check
+	running.Done = n
+	t.check = &running
+}
+
+func (t *tally) ended(attempt int, field func(string) string) {
+	outcome := field("outcome")
+	if outcome == string(OutcomeStopped) {
+		return
+	}
+	t.failed = &serve.Failure{Attempt: attempt, Outcome: outcome,
+		Cause: field("cause"), Phase: field("phase"), Text: field("text")}
+	failures := maps.Clone(t.failures)
+	if failures == nil {
+		failures = map[string]int{}
+	}
+	failures[or(field("cause"), "unknown")]++
+	t.failures = failures
+}
+
+// decided: only a decision that names a delay begins another attempt.
+func (t *tally) decided(e envelope, reason string) {
+	if delay, ok := e.Fields["delay"].(float64); ok {
+		t.next = &serve.Next{Time: e.Time.Add(time.Duration(delay * float64(time.Second))), Reason: reason}
+	}
+}
+
+// fill shows what was told.
+func (t *tally) fill(st *serve.Status) {
+	st.Text, st.Announced, st.OutputCheck = t.text, t.public, t.check
+	st.Failed, st.Failures, st.PhaseSeconds = t.failed, t.failures, t.spent
+	st.Next, st.Exit = t.next, t.exit
+}
