@@ -262,6 +262,7 @@ func (a *actor) reload(g args) error {
 	}
 	read := a.opt
 	read.SGLang, read.Learned, read.Argv, read.Rungs = false, nil, nil, nil
+	read.Check.Cannot = ""
 	a.send(Reload{By: "sglaunch reload", Options: read, Text: "reloaded: relaunch.attempts from now on"})
 	return nil
 }
