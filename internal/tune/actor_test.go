@@ -168,6 +168,9 @@ func (a *actor) measureAll(launch int, r result) error {
 		case Flush:
 			a.write(Flushed{Launch: launch, OK: !a.stale})
 		case Measure:
+			if !do.Until.After(a.now) {
+				return fmt.Errorf("a measurement has to be over at %s, now it is %s", do.Until, a.now)
+			}
 			a.write(Measuring{launch, do.Point})
 			if again := a.n.Next(a.now); again != Action(do) {
 				return fmt.Errorf("a run that goes on is asked for otherwise: %#v, then %#v", do, again)
@@ -255,6 +258,11 @@ func (a *actor) act(verb string, args []string) error {
 		a.facts.Driver = set["driver"]
 		a.plan()
 	case "ok":
+		if set["took"] != "" { // of the start
+			expected := a.study.Expect.Start
+			defer func() { a.study.Expect.Start = expected }()
+			a.study.Expect.Start, _ = time.ParseDuration(set["took"])
+		}
 		return a.serve(a.client(set))
 	case "all": // every launch up to a stage, or to the end
 		for range 200 {

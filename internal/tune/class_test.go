@@ -85,6 +85,8 @@ func TestBlame(t *testing.T) {
 		{"ValueError: mem_fraction_static must be below 1", "--mem-fraction-static", true},
 		{"SGLANG_X is no number", "$SGLANG_X", true},
 		{"foo--foo", "--foo", false},
+		{"argument --foo2: invalid", "--foo", false},
+		{"argument --foo_x: invalid", "--foo", false},
 		{"", "--foo", false},
 	}
 	for _, tt := range tests {

@@ -19,8 +19,8 @@ import (
 //
 // A line is what happens to the launch that is asked for (see actor.act), and
 // after the arrow what must follow: launch=NAME and stage=NAME of the next
-// launch, runs=N measurements in this line, skip=NAME, broke=NAME, winner=NAME,
-// serving=NAME, code=N, a quoted
+// launch, runs=N measurements in this line, at=HH:MM, skip=NAME, broke=NAME, winner=NAME,
+// serving=NAME, drift=yes, code=N, a quoted
 // part of what is noted; with not- before it, what must not.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/scripts/*.txt")
@@ -129,6 +129,8 @@ func (a *actor) holds(key, value string) (ok bool, got any) {
 	case "flushes":
 		flushes := told[Flushed](a)
 		return fmt.Sprint(flushes) == value, flushes
+	case "at":
+		return a.now.Format("15:04") == value, a.now.Format("15:04")
 	case "code":
 		end, isEnd := next.(End)
 		return isEnd && fmt.Sprint(end.Code) == value, next
@@ -156,7 +158,9 @@ func (a *actor) holds(key, value string) (ok bool, got any) {
 				said = name(b.Trial)
 			}
 		case Drifted:
-			said = "drifted"
+			if said = "drifted"; key == "drift" {
+				said = "yes"
+			}
 		case Done:
 			said = b.Text
 		case Ended:
