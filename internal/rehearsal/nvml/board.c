@@ -1,8 +1,10 @@
 /* board.c - reads the board anew at every question: tests rewrite it at will. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +17,39 @@ int board_path(const char *suffix, char *out, size_t size)
 	return path && *path && (size_t)snprintf(out, size, "%s%s", path, suffix) < size;
 }
 
-int board_text(const char *key, char *out, size_t size)
+/* The CPU time that the library itself takes, which a real one would not, is
+ * added to the number in the file that SGLAUNCH_REHEARSAL_NVML_TIME names, in ns. */
+static u64 *meter(void)
+{
+	static u64 *spent, unread;
+	const char *path = getenv("SGLAUNCH_REHEARSAL_NVML_TIME");
+	int fd;
+
+	if (spent || !path)
+		return spent ? spent : &unread;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || ftruncate(fd, sizeof *spent))
+		return &unread;
+	spent = mmap(NULL, sizeof *spent, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (spent == MAP_FAILED)
+		spent = &unread;
+	return spent;
+}
+
+void metered(u64 began)
+{
+	__atomic_add_fetch(meter(), cpu_time() - began, __ATOMIC_RELAXED);
+}
+
+u64 cpu_time(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static int find_text(const char *key, char *out, size_t size)
 {
 	char path[4096], line[8192];
 	size_t length = strlen(key);
@@ -32,6 +66,15 @@ int board_text(const char *key, char *out, size_t size)
 		found = 1;
 	}
 	fclose(f);
+	return found;
+}
+
+int board_text(const char *key, char *out, size_t size)
+{
+	u64 began = cpu_time();
+	int found = find_text(key, out, size);
+
+	metered(began);
 	return found;
 }
 
@@ -142,7 +185,7 @@ static int living_note(const char *path, const char *name, struct note *n)
 	return 1;
 }
 
-int notes_of(u32 gpu, struct note *out, int max)
+static int find_notes(u32 gpu, struct note *out, int max)
 {
 	char folder[4096], path[4096 + 300];
 	struct dirent *e;
@@ -158,5 +201,14 @@ int notes_of(u32 gpu, struct note *out, int max)
 			out[count++] = n;
 	}
 	closedir(d);
+	return count;
+}
+
+int notes_of(u32 gpu, struct note *out, int max)
+{
+	u64 began = cpu_time();
+	int count = find_notes(gpu, out, max);
+
+	metered(began);
 	return count;
 }

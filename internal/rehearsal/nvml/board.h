@@ -26,6 +26,11 @@ int library_ready(void);
 /* One process and what it holds. pid 0: memory whose process is gone, not yet released. */
 struct note { u32 pid, gpu; u64 bytes; u32 util, memutil, power; };
 
+/* CPU time of this thread in ns; metered adds what was used since to the time
+ * that the library is said to take. */
+u64 cpu_time(void);
+void metered(u64 began);
+
 /* The notes of one GPU, at most max; returns how many. Notes of the dead are cleared away. */
 int notes_of(u32 gpu, struct note *out, int max);
 

@@ -74,7 +74,7 @@ static int next_event(struct event_set *set, struct event *out)
 	return found;
 }
 
-int nvmlEventSetWait_v2(struct event_set *set, struct event *out, u32 milliseconds)
+static int wait_for_event(struct event_set *set, struct event *out, u32 milliseconds)
 {
 	struct timespec begin, now;
 
@@ -89,6 +89,15 @@ int nvmlEventSetWait_v2(struct event_set *set, struct event *out, u32 millisecon
 			return TIMEOUT;
 		usleep(10000);
 	}
+}
+
+int nvmlEventSetWait_v2(struct event_set *set, struct event *out, u32 milliseconds)
+{
+	u64 began = cpu_time();
+	int code = wait_for_event(set, out, milliseconds);
+
+	metered(began);
+	return code;
 }
 
 int nvmlEventSetWait(struct event_set *set, struct event *out, u32 milliseconds) { return nvmlEventSetWait_v2(set, out, milliseconds); }
