@@ -20,6 +20,9 @@ const asSglaunch = "SGLAUNCH_TEST_MAIN"
 
 // The test binary is sglaunch, and the tools that the scripts need.
 func TestMain(m *testing.M) {
+	if os.Getenv(asFirst) != "" {
+		becomeFirst()
+	}
 	if os.Getenv(asSglaunch) != "" && filepath.Base(os.Args[0]) != "standin" {
 		onOutput = dieOfPoison
 		main() // a copy of ourselves that a test, or sglaunch, has started

@@ -70,6 +70,9 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("run %d of SGLAUNCH_SEED=%d: %s\n%s", i, seed, m, b.stderr.bytes())
 		}
+		if done := i + 1; done%50 == 0 {
+			t.Logf("%d deaths survived", done)
+		}
 	}
 }
 
