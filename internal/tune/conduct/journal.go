@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"sglaunch/internal/statedir"
+	"sglaunch/internal/tune"
 )
 
 // ErrRunning says that another tuner holds the journal of the study.
@@ -192,4 +193,15 @@ func syncDir(path string) error {
 	}
 	defer f.Close()
 	return f.Sync()
+}
+
+// Decode reads what a journal holds as the records of a night.
+func Decode(raw []json.RawMessage) ([]tune.Record, error) {
+	records := make([]tune.Record, len(raw))
+	for i, text := range raw {
+		if err := json.Unmarshal(text, &records[i]); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sglaunch/internal/config"
+	"sglaunch/internal/mask"
 	"sglaunch/internal/tune"
 )
 
@@ -92,4 +94,32 @@ func (s *site) again(launch int) (*Launch, error) {
 		return nil, err
 	}
 	return startLaunch(c.Server.Name, s.state, program{s.program, file, "", s.service()}, true)
+}
+
+// noted does what follows from a record that is on disk.
+func (s *site) noted(r tune.Record) {
+	if text := mask.String(s.words.line(r)); text != "" {
+		s.tell(text)
+		s.relay.say("STATUS=" + text)
+	}
+	switch b := r.Body.(type) {
+	case tune.Decided:
+		s.keepWinner(b.Verdict.Winner)
+	case tune.Serving:
+		s.giveBack(context.Background())
+	}
+}
+
+// keepWinner lays the winner beside, ready for use.
+func (s *site) keepWinner(id string) {
+	i := slices.IndexFunc(s.trials, func(t tune.Trial) bool { return t.ID == id })
+	if i < 0 {
+		return
+	}
+	path, err := s.dropIn("winner.toml", s.trials[i])
+	if err != nil {
+		s.tell("the winner's launch.toml could not be written: " + err.Error())
+		return
+	}
+	s.tell("the winner is ready for use: sglaunch run -c " + path)
 }

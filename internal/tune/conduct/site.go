@@ -65,3 +65,35 @@ func (s *site) launchFolder(n int) string { return s.path("launches", fmt.Sprint
 func (s *site) environment() []string {
 	return append(withoutService(os.Environ()), s.marker())
 }
+
+func newSite(o Options) (*site, error) {
+	dir, err := o.State.Study(o.Study.Name)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{
+		state: o.State, dir: dir, program: o.Program, study: o.Study, base: o.Base,
+		began: time.Now(), tell: o.Tell, asked: o.Asked, folder: o.Base.Server.Directory,
+	}
+	if s.folder == "" {
+		if s.folder, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("cannot find the working directory: %w", err)
+		}
+	}
+	if s.env, err = o.Base.Server.Environ(os.Environ()); err != nil {
+		return nil, err
+	}
+	s.eyes = openEyes(o.Source, s.devices)
+	return s, nil
+}
+
+// devices are the GPUs that the base's server uses.
+func (s *site) devices(sample gpu.Sample) []gpu.GPU {
+	if uuids := s.base.GPU.Devices.UUIDs; len(uuids) > 0 {
+		if picked, err := gpu.Select(uuids, sample.GPUs); err == nil {
+			return picked
+		}
+	}
+	picked, _ := gpu.Devices(s.base.Server.Command, s.env, s.folder, sample.GPUs)
+	return picked
+}
