@@ -61,23 +61,25 @@ func (s *site) dropIn(name string, t tune.Trial) (string, error) {
 // serveOn stays the parent of what serves: it passes the end on, in both
 // directions, and returns the launch's exit code.
 func (s *site) serveOn(ctx context.Context, l *Launch, longest time.Duration) int {
+	by := ""
 	select {
 	case <-l.gone:
 	case <-ctx.Done():
-		l.Stop("sglaunch tune", longest)
-	case by := <-s.asked: // there are no trials any more that could end
-		l.Stop("sglaunch tune: "+by, longest)
+		by = "sglaunch tune"
+	case who := <-s.asked: // there are no trials any more that could end
+		by = "sglaunch tune: " + who
 	}
-	select {
-	case <-l.gone:
-		if l.code >= 0 {
-			return l.code
-		}
-	default:
+	if by != "" && !l.Stop(by, longest) {
 		return codeHeld
 	}
-	if a, ok := readAccount(s.state, l.Name, l.ID(), s.began); ok && a.ended {
+	a, begun := readAccount(s.state, l.Name, l.ID(), s.began)
+	switch {
+	case l.code >= 0:
+		return l.code
+	case begun && a.ended:
 		return a.code
+	case !begun && by != "": // it was stopped before it had done anything
+		return 0
 	}
 	return codeHeld
 }

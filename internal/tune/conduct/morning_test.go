@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sglaunch/internal/gpu"
+	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 )
@@ -130,5 +133,42 @@ func TestRelay(t *testing.T) {
 	r.close()
 	if _, err := os.Stat(r.path); err == nil {
 		t.Error("the socket is left behind")
+	}
+}
+
+// A launch that is stopped before it has done anything was stopped as asked;
+// one that is killed was not.
+func TestServeOnAnswersForTheLaunch(t *testing.T) {
+	state := stateDir(t)
+	s := &site{state: state, began: time.Now(), tell: func(string) {}}
+	start := func(script string) *Launch {
+		t.Helper()
+		p := program{argv: []string{"/bin/sh", "-c", script, "sh"}, config: "none", log: filepath.Join(t.TempDir(), "log"), env: os.Environ()}
+		l, err := startLaunch("prod", state, p, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = proc.Send(l.shim, unix.SIGKILL)
+			<-l.over
+		})
+		return l
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if code := s.serveOn(stopped, start("sleep 60"), 10*time.Second); code != 0 {
+		t.Errorf("stopped before it had begun: %d", code)
+	}
+	asked := make(chan string, 1)
+	asked <- "Ctrl-C"
+	s.asked = asked
+	if code := s.serveOn(t.Context(), start("trap 'exit 11' TERM; while :; do sleep 0.05; done"), 10*time.Second); code != 11 && code != 0 {
+		t.Errorf("stopped by a person: %d", code) // 0: before it had set its trap
+	}
+	if code := s.serveOn(t.Context(), start("kill -9 $$"), 10*time.Second); code != codeHeld {
+		t.Errorf("killed by somebody: %d", code)
+	}
+	if code := s.serveOn(stopped, start("trap '' TERM; sleep 0.3; exec sleep 60"), 50*time.Millisecond); code != codeHeld && code != 0 {
+		t.Errorf("one that does not hear: %d", code)
 	}
 }
