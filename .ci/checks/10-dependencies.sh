@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-mapfile -t apart < <(git ls-files '.ci/**/*.go' | xargs -r -n 1 dirname | sort -u | sed 's|^|./|')
+# Folders with a go.mod of their own are other modules.
+mapfile -t apart < <(git ls-files '.ci/**/*.go' | xargs -r -n 1 dirname | sort -u | while read -r d; do [ -e "$d/go.mod" ] || echo "./$d"; done)
 imported=$(go list -f '{{range .Imports}}{{println .}}{{end}}{{range .TestImports}}{{println .}}{{end}}{{range .XTestImports}}{{println .}}{{end}}' ./... "${apart[@]}" |
 	grep -E '^[a-z0-9.-]+\.[a-z]+/' | sort -u |
 	xargs go list -f '{{.Module.Path}} {{.Module.Version}}' | sort -u)

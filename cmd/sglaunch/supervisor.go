@@ -38,10 +38,7 @@ func newSupervisorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: supervisorCommand, Hidden: true, Args: argsAfterDash,
 		RunE: func(c *cobra.Command, args []string) error {
-			// Standard error breaks when the shim dies, which is when there is
-			// most to do. A handler, unlike ignoring, is not passed on to
-			// the processes that are started from here.
-			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+			unmoved()
 			conn, err := shimConn()
 			if err != nil {
 				return err
@@ -67,6 +64,15 @@ func newSupervisorCommand() *cobra.Command {
 	}
 	flags.register(c)
 	return c
+}
+
+// unmoved keeps a process of sglaunch's own from ending by what is no word to it:
+// standard error breaks when the shim dies, which is when there is most to do;
+// Slurm and container engines send their signals to every process, and it is the
+// shim that hears them. A handler, unlike ignoring, is not passed on to the
+// processes that are started from here.
+func unmoved() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 }
 
 // shimConn takes the descriptor that the shim left for us.
