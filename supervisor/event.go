@@ -157,7 +157,7 @@ type Activity struct {
 	ReadBytes uint64        `json:"read_bytes"` // from storage
 	Faults    uint64        `json:"faults"`     // minor and major page faults
 	Compilers []string      `json:"compilers,omitempty"`
-	Downloads bool          `json:"downloads,omitempty"` // bytes arrive from the network
+	Written   uint64        `json:"written,omitempty"` // bytes to storage
 	GPUs      []GPUActivity `json:"gpus,omitempty"`
 	Pressure  *Pressure     `json:"pressure,omitempty"` // nil = not known, or nobody looked
 	Cached    *float64      `json:"cached,omitempty"`   // share of the weights that is in the page cache; nil likewise

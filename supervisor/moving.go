@@ -54,8 +54,8 @@ func moving(p phases.Phase, a, b Activity, seconds float64) string {
 		return "weights come into the page cache" // a network file system may count no bytes
 	case len(b.Compilers) > 0 && (b.CPU-a.CPU)/seconds > movedCPU:
 		return "compiling (" + strings.Join(b.Compilers, ", ") + ")"
-	case b.Downloads:
-		return "downloading"
+	case grown(a.Written, b.Written) >= movedBytes && p <= phases.LoadingWeights:
+		return "writing to storage" // which is what a download comes to
 	case mapsFiles(p) && float64(grown(a.Faults, b.Faults))/seconds >= movedFaults:
 		return "mapping files from the page cache"
 	}

@@ -204,7 +204,7 @@ func (g args) checked() Checked {
 func (g args) reading() Activity {
 	r := Activity{
 		CPU: g.number("cpu", 0), ReadBytes: uint64(g.number("bytes", 0)), Faults: uint64(g.number("faults", 0)),
-		Compilers: g.list("compilers"), Blocked: g.list("blocked"), Missing: g.list("missing"), Downloads: g.has("downloads"),
+		Compilers: g.list("compilers"), Blocked: g.list("blocked"), Missing: g.list("missing"), Written: uint64(g.number("written", 0)),
 	}
 	if g.named["io"] != "" {
 		r.Pressure = &Pressure{IO: g.number("io", 0), CPU: g.number("cpu_pressure", 0)}

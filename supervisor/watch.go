@@ -167,7 +167,7 @@ func (w *watcher) activity(ctx context.Context, sampler *proc.Sampler) Activity 
 	w.mu.Lock()
 	sample := w.sample
 	w.mu.Unlock()
-	a := Activity{CPU: r.CPU.Seconds(), ReadBytes: r.ReadBytes, Faults: r.Faults, Missing: r.Missing, Blocked: r.Blocked}
+	a := Activity{CPU: r.CPU.Seconds(), ReadBytes: r.ReadBytes, Written: r.Written, Faults: r.Faults, Missing: r.Missing, Blocked: r.Blocked}
 	for _, c := range r.Compilers {
 		if !slices.Contains(a.Compilers, c.Comm) {
 			a.Compilers = append(a.Compilers, c.Comm)

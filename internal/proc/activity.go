@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -16,6 +15,7 @@ import (
 type Activity struct {
 	CPU       time.Duration // user and system time
 	ReadBytes uint64        // fetched from storage; a warm page cache reads nothing
+	Written   uint64        // bytes given to storage: what a download arrives as
 	Faults    uint64        // page faults, minor and major
 	Major     uint64        // of these the major ones: a page came from storage
 	Compilers []Proc        // members that compile: new since the last reading, or with CPU time used since
@@ -45,13 +45,14 @@ type Sampler struct {
 }
 
 type counters struct {
-	cpu, read, faults, major uint64
-	compiles                 bool
+	cpu, read, written, faults, major uint64
+	compiles                          bool
 }
 
 func (c *counters) add(o counters) {
 	c.cpu += o.cpu
 	c.read += o.read
+	c.written += o.written
 	c.faults += o.faults
 	c.major += o.major
 }
@@ -79,9 +80,9 @@ func (s *Sampler) Sample(ctx context.Context, members []ID) Activity {
 		before, known := s.last[id]
 		c := counters{cpu: p.CPU, faults: p.MinorFaults + p.MajorFaults, major: p.MajorFaults}
 		c.compiles = before.compiles || compiles(p, known)
-		if c.read, err = readBytes(id.PID); err != nil {
+		if c.read, c.written, err = storageBytes(id.PID); err != nil {
 			denied++
-			c.read = before.read
+			c.read, c.written = before.read, before.written
 		}
 		now[id] = c
 		if c.compiles && (!known || c.cpu > before.cpu) {
@@ -111,7 +112,7 @@ func (s *Sampler) fold(now map[ID]counters, a *Activity) {
 		total.add(c)
 	}
 	a.CPU = time.Duration(total.cpu) * TickLength
-	a.ReadBytes, a.Faults, a.Major = total.read, total.faults, total.major
+	a.ReadBytes, a.Written, a.Faults, a.Major = total.read, total.written, total.faults, total.major
 	sortProcs(a.Compilers)
 }
 
@@ -129,16 +130,25 @@ func compiles(p Proc, known bool) bool {
 
 var errNoCounter = errors.New("no read_bytes")
 
-// readBytes is read_bytes of /proc/PID/io.
-func readBytes(pid int) (uint64, error) {
+// storageBytes are read_bytes and write_bytes of /proc/PID/io.
+func storageBytes(pid int) (read, written uint64, err error) {
 	text, err := fileOf(pid, "io", 1<<10)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	found := false
 	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte("read_bytes: ")); ok {
-			return strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 64)
+		name, value, _ := bytes.Cut(line, []byte(": "))
+		n := number(bytes.TrimSpace(value))
+		switch string(name) {
+		case "read_bytes":
+			read, found = n, true
+		case "write_bytes":
+			written = n
 		}
 	}
-	return 0, errNoCounter
+	if !found {
+		return 0, 0, errNoCounter
+	}
+	return read, written, nil
 }

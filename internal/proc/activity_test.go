@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A busy process uses CPU and faults; what it did stays counted when it ends.
@@ -38,6 +40,32 @@ func TestSamplerKeepsWhatTheDeadDid(t *testing.T) {
 	b := s.Sample(context.Background(), ids)
 	if b.Living != 0 || b.CPU < a.CPU || b.Faults < a.Faults {
 		t.Errorf("after the end %+v, before %+v", b, a)
+	}
+}
+
+// What a process gives to the disk is counted, as a download is.
+func TestSamplerCountsWhatIsWritten(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "weights"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	self, err := Identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSampler()
+	before := s.Sample(context.Background(), []ID{self.ID})
+	if _, err := file.Write(make([]byte, 4<<20)); err != nil {
+		t.Fatal(err)
+	}
+	after := s.Sample(context.Background(), []ID{self.ID})
+	var system unix.Statfs_t
+	if err := unix.Statfs(file.Name(), &system); err != nil {
+		t.Fatal(err)
+	}
+	if onDisk := system.Type != unix.TMPFS_MAGIC; onDisk && len(after.Missing) == 0 && after.Written-before.Written < 4<<20 {
+		t.Errorf("wrote 4 MiB, counted %d", after.Written-before.Written)
 	}
 }
 

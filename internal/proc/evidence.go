@@ -35,7 +35,7 @@ func Pictures(ctx context.Context, members []ID) []Picture {
 		if text, err := fileOf(p.PID, "stack", 4<<10); err == nil {
 			pic.Stack = strings.TrimSpace(string(text))
 		}
-		pic.Read, _ = readBytes(p.PID) // 0 where it is not permitted
+		pic.Read, _, _ = storageBytes(p.PID) // 0 where it is not permitted
 		all = append(all, pic)
 	}
 	return all
