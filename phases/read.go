@@ -16,25 +16,23 @@ const readChunk = 256 << 10
 // its length. Where the stream is a gzip file that is cut or damaged, the answer
 // is about what could be read, says so, and takes no last line for the end.
 func Read(r io.Reader, rules *RuleSet) (Report, error) {
+	return read(r, rules, readChunk)
+}
+
+func read(r io.Reader, rules *RuleSet, chunk int) (Report, error) {
 	t := NewTracker(rules)
 	t.brief = true
-	buf := make([]byte, readChunk)
-	for {
-		n, err := r.Read(buf)
-		t.Feed(buf[:n])
-		if errors.Is(err, io.EOF) {
-			t.Finish()
-			return t.Report(), nil
-		}
-		if why := damage(err); why != "" {
-			report := t.Report()
-			report.Cut = why
-			return report, nil
-		}
-		if err != nil {
-			return Report{}, fmt.Errorf("cannot read the output: %w", err)
-		}
+	err := inStretches(r, rules, chunk, t.feedSurveyed)
+	if errors.Is(err, io.EOF) {
+		t.Finish()
+		return t.Report(), nil
 	}
+	if why := damage(err); why != "" {
+		report := t.Report()
+		report.Cut = why
+		return report, nil
+	}
+	return Report{}, fmt.Errorf("cannot read the output: %w", err)
 }
 
 // damage says what is wrong with a gzip file whose begin could be read; "" for

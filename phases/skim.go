@@ -26,38 +26,47 @@ func (n *node) serves() bool {
 	return n.ranks.main.phase == Serving && len(n.failures)+len(n.clues) == 0
 }
 
+// isRoutine tells a request or a batch, and nothing else glued to it.
+func (h *header) isRoutine() bool {
+	return h.stamped && (isBatch(h.msg) || isRequest(h.msg)) && bytes.IndexByte(h.msg, '[') < 0
+}
+
+// skip passes over as many lines as it can from a place of the chunk on, none of
+// which ends behind another. It returns how many they are and how long.
+func (t *Tracker) skip(from, to int) (size, lines int) {
+	switch {
+	case t.plodding:
+		return 0, 0
+	case t.survey != nil:
+		return t.survey.pass(t, from)
+	}
+	return t.stride(t.split.scout.chunk[from:to])
+}
+
 // stride passes over the requests and batches at the begin of p, where a server
-// is known to serve and prints without relays. It returns how many lines they
-// are and how long. What it passes over, the long way would pass over too.
+// is known to serve and prints without relays. What it passes over, the long way
+// would pass over too.
 func (t *Tracker) stride(p []byte) (size, lines int) {
 	n := t.current
-	if !n.serves() || n.source != "" || len(n.open) > 0 || t.plodding {
+	if !n.serves() || n.source != "" || len(n.open) > 0 {
 		return 0, 0
 	}
 	var h header
 	for size < len(p) && p[size] == '[' {
 		end := bytes.IndexByte(p[size:], '\n')
-		if end < 0 || end > maxPiece || !t.routine(p[size:size+end], &h) {
+		if end < 0 || end > maxPiece {
+			break
+		}
+		line := p[size : size+end]
+		h.stamp, h.rank, h.stamped = nil, nil, false
+		h.msg = line[stampEnd(line, &h):]
+		if !h.isRoutine() || !t.pass(n, &h, true) {
 			break
 		}
 		size += end + 1
 		lines++
 	}
 	return size, lines
-}
-
-// routine takes a line of the current node that begins with a bracket, if it is
-// a request or a batch and nothing else.
-func (t *Tracker) routine(line []byte, h *header) bool {
-	h.stamp, h.rank, h.stamped = nil, nil, false
-	h.msg = line[stampEnd(line, h):]
-	if !h.stamped || !isBatch(h.msg) && !isRequest(h.msg) {
-		return false
-	}
-	if bytes.IndexByte(h.msg, '[') >= 0 {
-		return false // perhaps another line is glued to it
-	}
-	return t.pass(t.current, h, true)
 }
 
 // dull passes over a line without marks that nothing else makes special either:
@@ -69,13 +78,16 @@ func (t *Tracker) dull(p *piece, h *header) bool {
 		return false
 	}
 	n := t.current
-	if n.source != "" || len(n.open) > 0 || t.rules.concern(h.msg) {
-		return false
-	}
-	if !h.stamped && (isPrefixed(h.msg) || exceptionType(h.msg, false) != nil) {
+	if n.source != "" || len(n.open) > 0 || t.rules.mayKnow(h) {
 		return false
 	}
 	return t.pass(n, h, p.to > 0)
+}
+
+// mayKnow tells whether the rest of a line without marks may yet be special by
+// itself: a short literal, a prefix, an exception.
+func (s *RuleSet) mayKnow(h *header) bool {
+	return s.concern(h.msg) || !h.stamped && (isPrefixed(h.msg) || exceptionType(h.msg, false) != nil)
 }
 
 // isPrefixed tells whether an unmarked text may begin with more than a message.

@@ -27,6 +27,7 @@ type Tracker struct {
 	line     lineContext
 
 	borrowers []*lastLines // hold lines of the chunk at hand
+	survey    *survey      // of the chunk at hand; nil where there is none
 }
 
 // lineContext is the line at hand.
@@ -42,7 +43,7 @@ type lineContext struct {
 func NewTracker(rules *RuleSet) *Tracker {
 	t := &Tracker{rules: rules, memo: newMemo(rules), bySource: make(map[string]*node)}
 	t.split.scout.rules = rules
-	t.split.skip = t.stride
+	t.split.skip = t.skip
 	t.current = t.addNode(nil)
 	return t
 }
@@ -62,6 +63,13 @@ func (t *Tracker) Feed(p []byte) []Observation {
 		p = p[n:]
 	}
 	return t.out
+}
+
+// feedSurveyed is Feed for a chunk that was surveyed, where only the report counts.
+func (t *Tracker) feedSurveyed(s *stretch) {
+	t.survey = s.survey
+	t.split.feed(s.chunk, t.read)
+	t.survey = nil
 }
 
 // Finish says that the stream has ended: a last line without an end counts, and
