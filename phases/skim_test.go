@@ -79,6 +79,17 @@ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB.
 	`[2026-02-19 05:48:03 TP0] INFO:     192.0.2.1:5 - "POST /generate HTTP/1.1" 200 OK
 [2026-02-19 05:48:04 TP0] nothing that anybody knows
 `,
+	`[2026-02-19 05:48:03 TP0] INFO:     192.0.2.1:5 - "POST /generate HTTP/1.1" 200 OK
+[2026-02-19 05:48:04 TP0] nothing that anybody knows
+sglang-1  | [2026-02-19 05:48:05 TP1] Load weight begin. avail mem=78.11 GB
+`,
+	// A line without a relay, among those with one, is of another node.
+	`sglang-1  | [2026-02-19 05:48:02] server_args=ServerArgs(tp_size=2)
+sglang-1  | [2026-02-19 05:48:03 TP0] Load weight begin. avail mem=78.11 GB
+[2026-02-19 05:48:04 TP0] nothing that anybody knows
+`,
+	// What is drawn over a text is a line as well.
+	"[2026-02-19 05:48:02] server_args=ServerArgs(tp_size=2)\nnothing that anybody knows\rValueError: bad head dim 72\n",
 }
 
 // TestShortWays: a line that is passed over says and leaves behind just what it
