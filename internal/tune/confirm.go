@@ -34,9 +34,10 @@ func (n *Night) finalists() []string {
 
 // confirm is the next launch of the blocks.
 func (n *Night) confirm(now time.Time) step {
-	for block := 1; block <= n.plan.Study.Repeats+spareBlocks; block++ {
+	for block := 1; block <= n.blocks(); block++ {
 		members := slices.DeleteFunc(n.finalists(), func(id string) bool {
-			return len(n.pairsBefore(id, block)) >= n.plan.Study.Repeats
+			mine, _ := n.pairs(id, block-1)
+			return len(mine) >= n.plan.Study.Repeats
 		})
 		if len(members) == 0 {
 			return stageDone
@@ -106,22 +107,26 @@ func (n *Night) inBlock(trial string, block int) (got *sample, lost bool) {
 // confirmed are the fresh launches of a trial that count.
 func (n *Night) confirmed(trial string) []sample { return n.samples(trial, Confirm) }
 
-// pairsBefore are the log ratios of a trial to the baseline in the blocks before
-// one.
-func (n *Night) pairsBefore(trial string, block int) (logs []float64) {
-	for b := 1; b < block; b++ {
-		mine, _ := n.inBlock(trial, b)
-		base, _ := n.inBlock(BaselineID, b)
-		if mine != nil && base != nil {
-			logs = append(logs, mine.score-base.score)
+// pairs are the scores of a trial and of the baseline in the blocks up to one
+// that have both.
+func (n *Night) pairs(trial string, upTo int) (mine, base []float64) {
+	for b := 1; b <= upTo; b++ {
+		m, _ := n.inBlock(trial, b)
+		a, _ := n.inBlock(BaselineID, b)
+		if m != nil && a != nil {
+			mine, base = append(mine, m.score), append(base, a.score)
 		}
 	}
-	return logs
+	return mine, base
 }
 
-// pairs are all log ratios of a trial to the baseline beside it.
-func (n *Night) pairs(trial string) []float64 {
-	return n.pairsBefore(trial, n.plan.Study.Repeats+spareBlocks+1)
+// blocks is how many blocks there may be.
+func (n *Night) blocks() int { return n.plan.Study.Repeats + spareBlocks }
+
+// paired counts the blocks that have both a trial and the baseline.
+func (n *Night) paired(trial string) int {
+	mine, _ := n.pairs(trial, n.blocks())
+	return len(mine)
 }
 
 // judge is the verdict over all that is recorded. The chance to be wrong is
@@ -132,8 +137,8 @@ func (n *Night) judge() Verdict {
 	level := 1 - (1-s.Confidence)/float64(max(1, len(finalists)))
 	v := Verdict{Noise: n.noise(), Trend: n.trend()}
 	for _, id := range finalists {
-		f := Finding{Trial: id, Ratio: stat.Paired(n.pairs(id), level)}
-		f.Pairs = f.Ratio.N
+		mine, base := n.pairs(id, n.blocks())
+		f := Finding{Trial: id, Ratio: stat.Welch(mine, base, level), Pairs: len(mine)}
 		f.Won = f.Ratio.Above(1 + s.MinimumEffect)
 		if !f.Won {
 			f.Text = short(f.Ratio, s.MinimumEffect)

@@ -85,6 +85,6 @@ func (p *Plan) sum(n *Night, now time.Time) {
 		} else {
 			p.Untried = append(p.Untried, t.ID)
 		}
-		p.Pairs = max(p.Pairs, len(n.pairs(t.ID)))
+		p.Pairs = max(p.Pairs, n.paired(t.ID))
 	}
 }

@@ -182,7 +182,7 @@ func TestTheKnownBestIsFound(t *testing.T) {
 		best := fmt.Sprintf("--x v%d", seed%12)
 		w.rate = func(t Trial, _ float64) float64 {
 			if t.Name == best {
-				return 1080
+				return 1060
 			}
 			return 1000
 		}
@@ -193,9 +193,9 @@ func TestTheKnownBestIsFound(t *testing.T) {
 		most = max(most, len(w.n.launches))
 	}
 	if found*100 < nights*95 || most > 32 {
-		t.Errorf("a best of +8 %% among 12 is found in %d of %d nights, with up to %d launches", found, nights, most)
+		t.Errorf("a best of +6 %% among 12 is found in %d of %d nights, with up to %d launches", found, nights, most)
 	}
-	t.Logf("a best of +8 %% among 12 is found in %d of %d nights, with up to %d launches", found, nights, most)
+	t.Logf("a best of +6 %% among 12 is found in %d of %d nights, with up to %d launches", found, nights, most)
 }
 
 // TestAnyNight plays nights of every kind: slow steps, failures of every cause,
@@ -273,7 +273,7 @@ func (w *world) mustCountOnce(t *rapid.T) {
 		if screened == 0 && !skipped || screened > 1 {
 			t.Errorf("%s has %d launches in the screening that count, skipped is %t", trial.Name, screened, skipped)
 		}
-		if pairs := len(w.n.pairs(trial.ID)); pairs > w.study.Repeats {
+		if pairs := w.n.paired(trial.ID); pairs > w.study.Repeats {
 			t.Errorf("%s has %d pairs, wanted are %d", trial.Name, pairs, w.study.Repeats)
 		}
 	}

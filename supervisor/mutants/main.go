@@ -4,11 +4,12 @@
 //	go run ./supervisor/mutants                     every mutant
 //	go run ./supervisor/mutants -sample 60 -seed 3  sixty of them
 //	go run ./supervisor/mutants -list               only says what it would break
+//	go run ./supervisor/mutants -room internal/tune those of another room
 //
 // It runs in the module's root and changes no file: the tests are built once,
 // over an overlay that holds every mutant asleep, and one is woken for each
 // run. It ends with status 1 where a mutant lives that
-// supervisor/testdata/mutants.txt does not explain.
+// testdata/mutants.txt of its room does not explain.
 package main
 
 import (
@@ -19,41 +20,62 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-const (
-	room      = "supervisor"
-	explained = "supervisor/testdata/mutants.txt"
-	limit     = 2 * time.Minute // a mutant that hangs is noticed too
-)
+// limit of one run of the tests: a mutant that hangs is noticed too.
+const limit = 2 * time.Minute
 
-// files whose rules are broken.
-var files = []string{
-	"budget.go", "ending.go", "machine.go", "moving.go", "policy.go", "rungs.go", "suspect.go", "turns.go", "verdict.go", "watching.go",
+// room is a package whose rules are broken.
+type room struct {
+	dir    string
+	files  []string
+	suites []string // tests that must notice, the quickest first
 }
 
-// suites are the tests of the machine, the quickest first.
-var suites = []string{"^TestScripts$", "^(TestTransitionTable|TestMachine.*|TestWalk)$"}
+var rooms = []room{{
+	dir: "supervisor",
+	files: []string{
+		"budget.go", "ending.go", "machine.go", "moving.go", "policy.go", "rungs.go", "suspect.go", "turns.go", "verdict.go", "watching.go",
+	},
+	suites: []string{"^TestScripts$", "^(TestTransitionTable|TestMachine.*|TestWalk)$"},
+}, {
+	dir: "internal/tune",
+	files: []string{
+		"class.go", "clock.go", "confirm.go", "expand.go", "morning.go", "next.go", "night.go", "notice.go", "pointing.go", "ratio.go",
+		"schedule.go", "score.go", "skip.go", "window.go",
+	},
+	suites: []string{"^TestScripts$", "^Test(What.*|Blame|Beside|Risk|Read.*|Records.*|Plan|AnyNight|Drift.*|TheKnown.*|NoWinner.*)$"},
+}}
+
+// explained lists the mutants of the room that may live.
+func (r room) explained() string { return filepath.Join(r.dir, "testdata", "mutants.txt") }
 
 func main() {
 	sample := flag.Int("sample", 0, "break only so many rules, drawn by the seed; 0 = all")
 	seed := flag.Uint64("seed", 1, "of the sample")
 	list := flag.Bool("list", false, "say what would be broken")
 	workers := flag.Int("workers", 2, "mutants at a time")
+	dir := flag.String("room", rooms[0].dir, "whose rules are broken")
 	flag.Parse()
-	if err := run(*sample, *seed, *list, *workers); err != nil {
+	i := slices.IndexFunc(rooms, func(r room) bool { return r.dir == *dir })
+	if i < 0 {
+		fmt.Fprintf(os.Stderr, "mutants: no rules are known of %q\n", *dir)
+		os.Exit(1)
+	}
+	if err := rooms[i].run(*sample, *seed, *list, *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(sample int, seed uint64, list bool, workers int) error {
-	var s sleeper
-	for _, name := range files {
-		if err := s.add(filepath.Join(room, name)); err != nil {
+func (r room) run(sample int, seed uint64, list bool, workers int) error {
+	s := sleeper{room: r}
+	for _, name := range r.files {
+		if err := s.add(filepath.Join(r.dir, name)); err != nil {
 			return err
 		}
 	}
@@ -69,7 +91,7 @@ func run(sample int, seed uint64, list bool, workers int) error {
 		fmt.Printf("%d mutants\n", len(chosen))
 		return nil
 	}
-	reasons, err := reasonsFor()
+	reasons, err := r.reasons()
 	if err != nil {
 		return err
 	}
@@ -82,10 +104,10 @@ func run(sample int, seed uint64, list bool, workers int) error {
 	if err != nil {
 		return err
 	}
-	if !passes(binary, 0) {
+	if !r.passes(binary, 0) {
 		return errors.New("the tests fail with no rule broken")
 	}
-	alive := hunt(binary, chosen, workers, reasons)
+	alive := r.hunt(binary, chosen, workers, reasons)
 	fmt.Printf("%d mutants, %d alive without a reason\n", len(chosen), alive)
 	if alive > 0 {
 		return errors.New("rules can be broken unseen: write a script for each")
@@ -94,7 +116,7 @@ func run(sample int, seed uint64, list bool, workers int) error {
 }
 
 // hunt tries every mutant and counts those that live unexplained.
-func hunt(binary string, all []mutant, workers int, reasons map[string]bool) (alive int) {
+func (r room) hunt(binary string, all []mutant, workers int, reasons map[string]bool) (alive int) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	next := make(chan mutant)
@@ -102,7 +124,7 @@ func hunt(binary string, all []mutant, workers int, reasons map[string]bool) (al
 		group.Go(func() {
 			for m := range next {
 				verdict := "caught"
-				if passes(binary, m.number) {
+				if r.passes(binary, m.number) {
 					verdict = "alive"
 				}
 				mu.Lock()
@@ -128,10 +150,10 @@ func hunt(binary string, all []mutant, workers int, reasons map[string]bool) (al
 }
 
 // passes runs the tests with one mutant awake; 0 = none.
-func passes(binary string, number int) bool {
-	for _, suite := range suites {
+func (r room) passes(binary string, number int) bool {
+	for _, suite := range r.suites {
 		test := exec.Command(binary, "-test.run", suite, "-test.failfast", "-test.timeout", limit.String())
-		test.Dir = room
+		test.Dir = r.dir
 		test.Env = append(os.Environ(), fmt.Sprintf("%s=%d", wake, number))
 		if test.Run() != nil {
 			return false
@@ -140,10 +162,10 @@ func passes(binary string, number int) bool {
 	return true
 }
 
-// reasonsFor reads the mutants that change nothing, or nothing that matters;
+// reasons reads the mutants that change nothing, or nothing that matters;
 // each stands below its reason.
-func reasonsFor() (map[string]bool, error) {
-	data, err := os.ReadFile(explained)
+func (r room) reasons() (map[string]bool, error) {
+	data, err := os.ReadFile(r.explained())
 	if err != nil {
 		return nil, err
 	}

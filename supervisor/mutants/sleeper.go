@@ -13,9 +13,8 @@ import (
 // wake names the mutant that is awake in a run of the tests.
 const wake = "SGLAUNCH_MUTANT"
 
-// awakeSource is what the sleeping mutants call.
-const awakeSource = `package supervisor
-
+// awakeSource is what the sleeping mutants call, below the name of the package.
+const awakeSource = `
 import (
 	"os"
 	"strconv"
@@ -72,6 +71,7 @@ func or(s, otherwise string) string {
 // sleeper holds every mutant of the room, asleep, in rewritten files.
 type sleeper struct {
 	mutants []mutant
+	room    room
 	files   map[string][]byte
 }
 
@@ -132,7 +132,7 @@ func (s *sleeper) build(dir string) (binary string, err error) {
 			return "", err
 		}
 	}
-	if err := put(filepath.Join(room, "mutants_asleep.go"), []byte(awakeSource)); err != nil {
+	if err := put(filepath.Join(s.room.dir, "mutants_asleep.go"), []byte("package "+filepath.Base(s.room.dir)+"\n"+awakeSource)); err != nil {
 		return "", err
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
@@ -144,7 +144,7 @@ func (s *sleeper) build(dir string) (binary string, err error) {
 		return "", err
 	}
 	binary = filepath.Join(dir, "room.test")
-	out, err := exec.Command("go", "test", "-c", "-o", binary, "-overlay", list, "./"+room).CombinedOutput()
+	out, err := exec.Command("go", "test", "-c", "-o", binary, "-overlay", list, "./"+s.room.dir).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("cannot build the mutants: %w\n%s", err, out)
 	}

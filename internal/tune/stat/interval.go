@@ -37,22 +37,10 @@ func (i Interval) String() string {
 
 func percent(ratio float64) string { return fmt.Sprintf("%+.1f", 100*(ratio-1)) }
 
-// Paired is the mean of log ratios, one of each pair of launches side by side,
-// with Student's interval.
-func Paired(logs []float64, level float64) Interval {
-	n := len(logs)
-	if n == 0 {
-		return Interval{Level: level}
-	}
-	mean, sd := gonum.MeanStdDev(logs, nil)
-	if n == 1 {
-		return Interval{Mid: math.Exp(mean), N: 1, Level: level}
-	}
-	return interval(mean, sd/math.Sqrt(float64(n)), float64(n-1), n, level)
-}
-
-// Welch compares two unpaired sides, by the logarithms of their values, without
-// the assumption that they scatter alike.
+// Welch is the ratio of one side to the other, by the logarithms of their values,
+// with Student's interval by Welch: neither side is assumed to scatter as the
+// other does. Where launches were made side by side its middle is the mean of
+// the paired ratios; what drifted between the pairs makes it wider.
 func Welch(a, b []float64, level float64) Interval {
 	n := min(len(a), len(b))
 	if n == 0 {
@@ -85,15 +73,18 @@ func quantile(freedom, p float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(p)
 }
 
-// Smallest is the smallest true ratio that n pairs of launches show, with the
+// Smallest is the smallest true ratio that n launches on each side show, with the
 // given chance (power), to be above a minimum ratio, where launches of one
 // configuration scatter by sd, the standard deviation of the logarithm. It is
 // +Inf where n is too small to show anything.
+//
+// Welch's degrees of freedom are between those of one side and of both; the mean
+// of the two bounds, a harmonic one, gives the power that simulated nights have.
 func Smallest(sd float64, n int, minimum, level, power float64) float64 {
 	if n < 2 {
 		return math.Inf(1)
 	}
-	freedom := float64(n - 1)
+	freedom := float64(n-1) * 4 / 3
 	reach := quantile(freedom, (1+level)/2) + quantile(freedom, power)
 	return minimum * math.Exp(reach*sd*math.Sqrt2/math.Sqrt(float64(n)))
 }
