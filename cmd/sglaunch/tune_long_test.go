@@ -148,7 +148,7 @@ func TestTuneBadClients(t *testing.T) {
 	longNight(t)
 	for trouble, want := range map[string]string{
 		"stall":      `nothing completed for 3s`,
-		"all-failed": `no request was completed|64 of 64 requests failed|64 requests failed`,
+		"all-failed": `no request was completed|32 of 32 requests failed|32 requests failed`,
 		"no-record":  `output tokens/s`, // the table is a witness
 	} {
 		t.Run(trouble, func(t *testing.T) {

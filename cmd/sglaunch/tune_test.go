@@ -78,8 +78,8 @@ name = "chat"
 bench = "sglang.bench_serving"
 input = 128
 output = 64
-concurrency = [16]
-requests = 64
+concurrency = [2, 16]
+requests = 32
 [expect]
 start = "3s"
 load = "2s"
@@ -199,8 +199,11 @@ func (u *tuning) checkVerdict(launch int) {
 	u.t.Helper()
 	var measuring, ended time.Time
 	var id string
+	flushed := false
 	for _, r := range u.records() {
 		switch b := r.Body.(type) {
+		case tune.Flushed:
+			flushed = flushed || b.Launch == launch && b.OK
 		case tune.Launched:
 			if b.Launch == launch {
 				id = b.ID
@@ -217,6 +220,9 @@ func (u *tuning) checkVerdict(launch int) {
 				}
 			}
 		}
+	}
+	if !flushed {
+		u.t.Errorf("the cache of launch %d was not flushed between its loads", launch)
 	}
 	died := time.Time{}
 	for _, e := range envelopes(u.t, filepath.Join(u.dir, "state", "launches", id, "attempts", "1", "events.jsonl")) {

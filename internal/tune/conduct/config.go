@@ -115,14 +115,15 @@ func patchSet(names []string, lists ...[]patch.Patch) ([]patch.Patch, error) {
 
 // tried is the launch.toml of a trial: what would be served, under the night's
 // name, without hooks and without a second attempt. The tuner alone tries
-// again, and no router must ever hear of it.
+// again, and no router must ever hear of it. Nobody is served by it, so a server
+// that hangs is ended, in service, too.
 func (s *site) tried(t tune.Trial, stage tune.Stage, cold string) (config.Config, error) {
 	c, err := served(s.base, s.study, t)
 	if err != nil {
 		return c, err
 	}
 	c.Server.Name = trialName(s.study.Name)
-	c.Relaunch.Policy, c.Relaunch.Fallbacks, c.Fallbacks = "never", nil, nil
+	c.Relaunch.Act, c.Relaunch.Policy, c.Relaunch.Fallbacks, c.Fallbacks = "all", "never", nil, nil
 	c.Hooks = config.Default().Hooks
 	c.Listen, c.Log.Directory = config.Default().Listen, ""
 	if stage == tune.Screen {

@@ -104,7 +104,7 @@ func TestTrialsAreNoService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Server.Name != "tune-night" || c.Relaunch.Policy != "never" || len(c.Relaunch.Fallbacks) != 0 ||
+	if c.Server.Name != "tune-night" || c.Relaunch.Policy != "never" || c.Relaunch.Act != "all" || len(c.Relaunch.Fallbacks) != 0 ||
 		len(c.Hooks.OnReady) != 0 || c.Listen.Socket != "" || c.Ready.OutputCheck != "always" || c.Ready.Timeout != s.study.Limits.Start {
 		t.Errorf("a trial is launched with %+v", c)
 	}
@@ -115,7 +115,7 @@ func TestTrialsAreNoService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Server.Name != "prod" || m.Relaunch.Policy != "on-failure" || len(m.Hooks.OnReady) != 1 || m.Listen.Socket == "" {
+	if m.Server.Name != "prod" || m.Relaunch.Policy != "on-failure" || m.Relaunch.Act != "start" || len(m.Hooks.OnReady) != 1 || m.Listen.Socket == "" {
 		t.Errorf("what serves is launched with %+v", m)
 	}
 	if folder := m.Server.Env["TRITON_CACHE_DIR"]; !strings.HasPrefix(folder, "/state/tune/night/caches/patches-") {
