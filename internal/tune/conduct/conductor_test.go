@@ -1,6 +1,7 @@
 package conduct
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -366,4 +367,37 @@ func TestAskedForTheMorning(t *testing.T) {
 			t.Errorf("%q won", v.Winner)
 		}
 	})
+}
+
+// A tuner that is told to end stops its server and writes nothing about it: the
+// next one makes the launch again.
+func TestStoppedTunerGoesOn(t *testing.T) {
+	for _, after := range []time.Duration{fakeStart / 2, fakeStart + fakeLoad/2, fakeStart + 2*fakeLoad} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{t: t, study: smallStudy(nil)}
+			p := &paper{world: w, left: -1}
+			ctx, cancel := context.WithCancel(t.Context())
+			w.ctx = ctx
+			time.AfterFunc(after, cancel)
+			if _, _, err := w.run(p, tune.Facts{}, nil); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if w.alive != nil {
+				t.Errorf("after %s a server is left behind", after)
+			}
+			for _, r := range mustDecode(t, p) {
+				if e, ok := r.Body.(tune.Ended); ok && after < fakeStart+2*fakeLoad {
+					t.Errorf("after %s an end was written: %+v", after, e)
+				}
+			}
+			w.ctx = nil
+			end, records, err := w.run(p, tune.Facts{}, nil)
+			if err != nil || end.Serving == 0 {
+				t.Fatalf("%+v %v", end, err)
+			}
+			if launches, _ := launchesOf(records); launches[tune.BaselineID] < 5 {
+				t.Errorf("the baseline had %d launches", launches[tune.BaselineID])
+			}
+		})
+	}
 }

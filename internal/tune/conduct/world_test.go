@@ -20,6 +20,7 @@ import (
 // live at once, or where one that serves is ended.
 type world struct {
 	t     *testing.T
+	ctx   context.Context // of the tuner; nil: it is never told to end
 	study tune.Study
 	noise *rand.Rand // nil: none
 
@@ -251,6 +252,9 @@ func (w *world) begin(c *conductor, facts tune.Facts) (tune.End, error) {
 		if err := c.note(tune.Resumed{}); err != nil {
 			return tune.End{}, err
 		}
+	}
+	if w.ctx != nil {
+		return c.run(w.ctx)
 	}
 	return c.run(w.t.Context())
 }
