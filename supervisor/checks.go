@@ -9,6 +9,7 @@ import (
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/proc"
+	"sglaunch/internal/serve"
 	"sglaunch/phases"
 )
 
@@ -102,8 +103,9 @@ func advice(c preflight.Check) string {
 	return " (" + c.Advice + ")"
 }
 
-// Check runs the checks of a launch and starts nothing: `sglaunch check`.
-func Check(ctx context.Context, s Setup) []preflight.Check {
+// Check runs the checks of a launch and starts nothing: `sglaunch check`. It
+// tells too what a look at the answers will cost, and who may read the status.
+func Check(ctx context.Context, s Setup, o Options) []preflight.Check {
 	h := &Hands{Setup: s, ctx: ctx, gpus: gpu.Absent("not looked at")}
 	if s.Sampler != nil {
 		h.gpus = gpu.Start(gpu.Options{Argv: s.Sampler})
@@ -113,5 +115,28 @@ func Check(ctx context.Context, s Setup) []preflight.Check {
 			}
 		}()
 	}
-	return preflight.Run(ctx, h.preflightInput(ctx, func(string, string) {}))
+	checks := append(preflight.Run(ctx, h.preflightInput(ctx, func(string, string) {})), s.costOfAnswers(o.Check))
+	if s.HTTP != "" && serve.Exposed(s.HTTP) {
+		checks = append(checks, preflight.Check{Name: "http", Status: preflight.Warn,
+			Found: "whoever reaches " + s.HTTP + " may read status and metrics", Advice: "a loopback address keeps them on this machine"})
+	}
+	return checks
+}
+
+// costOfAnswers says beforehand what the look at the answers costs, or why
+// there will be none.
+func (s Setup) costOfAnswers(o OutputCheck) preflight.Check {
+	c := preflight.Check{Name: "output check", Status: preflight.OK}
+	cannot, wanted := s.cannotCheck(), o.Mode == "always" || o.Mode == "auto" && len(s.Patches) > 0
+	switch {
+	case o.Mode == "auto" && !wanted:
+		c.Found = "none, unless a fallback changes something"
+	case !wanted:
+		c.Found = "none: it is off"
+	case cannot != "":
+		c.Status, c.Found = preflight.Warn, "the answers cannot be checked: "+cannot
+	default:
+		c.Found = "before the launch is announced: " + o.CheckSize.String()
+	}
+	return c
 }

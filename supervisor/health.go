@@ -13,10 +13,10 @@ const (
 	healthPause = 30 * time.Second // and in service: a probe may cost a generation
 )
 
-// probe asks HTTP until the server is ready, and on as long as act = "all" wants
-// to hear of a server that no longer answers. Before ready its word counts only
-// where the output has none: milestones hidden by --log-level, or a changed
-// format.
+// probe asks HTTP until the server is ready, and in service whether it still
+// answers; what follows from that is for the machine and [relaunch] act to say.
+// Before ready its word counts only where the output has none: milestones hidden
+// by --log-level, or a changed format.
 func (w *watcher) probe(ctx context.Context, attempt int) {
 	if _, ok := w.h.probeOptions(); !ok {
 		return
@@ -39,14 +39,18 @@ func (w *watcher) probe(ctx context.Context, attempt int) {
 // seen at work: a long prefill looks like a dead scheduler from here.
 func (w *watcher) health(ctx context.Context, attempt int, prober *probe.Prober) {
 	for pause(ctx, healthPause) {
-		if w.working() {
+		if w.working(time.Now()) {
 			continue
 		}
-		answer := prober.Probe(ctx)
+		done := w.askedByUs()
+		answer := prober.Alive(ctx)
+		done()
 		if ctx.Err() != nil {
 			return
 		}
-		w.h.loop.Post(attempt, Answered{Endpoint: answer.Endpoint, Status: answer.Status, Bad: badness(answer)})
+		w.h.loop.Post(attempt, Answered{
+			Endpoint: answer.Endpoint, Status: answer.Status, Ready: answer.Serving == probe.Up, Bad: badness(answer),
+		})
 	}
 }
 
@@ -65,11 +69,15 @@ func badness(a probe.Answer) string {
 	return fmt.Sprint(a.Status)
 }
 
-// working reports whether a GPU of the launch moves memory.
-func (w *watcher) working() bool {
+// working reports whether the server is seen at work: a batch in its output not
+// long ago, or a GPU of the launch that moves memory.
+func (w *watcher) working(now time.Time) bool {
 	w.mu.Lock()
-	sample := w.sample
+	sample, worked := w.sample, w.worked
 	w.mu.Unlock()
+	if !worked.IsZero() && now.Sub(worked) < healthPause {
+		return true
+	}
 	for _, g := range w.h.pick(sample) {
 		if g.MemUtil.Above(0) {
 			return true

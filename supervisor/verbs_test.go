@@ -82,7 +82,7 @@ func (a *actor) fact(verb string, g args) error {
 	case "proven":
 		a.send(Proven{Patch: g.at(0), Effect: g.at(1), Enforce: true})
 	case "http":
-		a.send(Answered{Endpoint: "/health", Status: int(g.number("status", 503)), Ready: g.named["bad"] == "", Bad: g.named["bad"]})
+		a.send(Answered{Endpoint: "/health", Status: int(g.number("status", 503)), Ready: g.named["bad"] == "" && !g.has("early"), Bad: g.named["bad"]})
 	case "checked":
 		a.send(g.checked())
 	case "working":

@@ -77,6 +77,7 @@ func (w *watcher) attempt(ctx context.Context, attempt int, server wire.Proc) {
 	w.members[server.PID] = server
 	w.mu.Unlock()
 	w.batons.begin(w.h.caches())
+	w.h.work.Go(func() { w.rollCall(ctx, attempt, server) })
 	w.h.work.Go(func() { w.processes(ctx, attempt, server) })
 	w.h.work.Go(func() { w.probe(ctx, attempt) })
 	w.h.work.Go(func() { w.residency(ctx) })
@@ -135,28 +136,32 @@ func (w *watcher) pace() time.Duration {
 // leaves a zombie service, which must not last.
 const rankPoll = 2 * time.Second
 
-// processes reads the attempt's processes until ctx ends.
-func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) {
-	sampler := proc.NewSampler()
-	next := time.Now()
+// rollCall looks for ranks that are gone until ctx ends. It waits for no other
+// reading: a zombie service must be found within 5 s, whatever hangs.
+func (w *watcher) rollCall(ctx context.Context, attempt int, server wire.Proc) {
 	for {
 		if gone := w.goneRanks(server); gone != nil {
 			w.h.loop.Post(attempt, *gone)
 		}
-		if now := time.Now(); !now.Before(next) {
-			a := w.activity(ctx, sampler)
-			if len(a.Compilers) > 0 {
-				w.batons.look(ctx, w.pids())
-			}
-			w.burden(&a, proc.ID{PID: server.PID, Start: server.Start})
-			w.h.launch.memory.compiling(attempt, a.Compilers)
-			w.h.loop.Post(attempt, a)
-			next = now.Add(w.pace())
-		}
-		select {
-		case <-ctx.Done():
+		if !pause(ctx, min(rankPoll, max(w.pace(), 100*time.Millisecond))) {
 			return
-		case <-time.After(min(rankPoll, max(w.pace(), 100*time.Millisecond))):
+		}
+	}
+}
+
+// processes reads the attempt's processes until ctx ends.
+func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) {
+	sampler := proc.NewSampler()
+	for {
+		a := w.activity(ctx, sampler)
+		if len(a.Compilers) > 0 {
+			w.batons.look(ctx, w.pids())
+		}
+		w.burden(&a, proc.ID{PID: server.PID, Start: server.Start})
+		w.h.launch.memory.compiling(attempt, a.Compilers)
+		w.h.loop.Post(attempt, a)
+		if !pause(ctx, max(w.pace(), 100*time.Millisecond)) {
+			return
 		}
 	}
 }

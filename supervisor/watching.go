@@ -162,7 +162,10 @@ func (m *Machine) answered(b Answered) {
 		m.serverReady(fmt.Sprintf("%s answers %d", b.Endpoint, b.Status), b.Endpoint)
 	case m.state != StateUp:
 	case b.Bad == "":
-		m.run.Unwell, m.run.Bad, m.run.Fatal = time.Time{}, "", nil
+		m.run.Unwell, m.run.Bad = time.Time{}, ""
+		if b.Ready { // else HTTP alone is up, which takes no fatal word back
+			m.run.Fatal = nil
+		}
 		delete(m.run.Warned, "unwell")
 	case m.run.Unwell.IsZero():
 		m.run.Unwell, m.run.Bad = m.now, fmt.Sprintf("%s: %s", b.Endpoint, b.Bad)

@@ -25,14 +25,14 @@ where it will not.`,
 			if err != nil {
 				return err
 			}
-			setup, _, err := launchOf(cfg, true)
+			setup, options, err := launchOf(cfg, true)
 			if err != nil {
 				return err
 			}
 			if !flags.quiet {
 				fmt.Fprintln(c.OutOrStdout(), cfg.Effective())
 			}
-			checks := supervisor.Check(c.Context(), setup)
+			checks := supervisor.Check(c.Context(), setup, options)
 			printChecks(c.OutOrStdout(), checks)
 			if code := supervisor.RefusalCode(checks); code != exitOK {
 				return quietExit(code)

@@ -106,7 +106,7 @@ func (p *Prober) unanswered(ctx context.Context, err error, limit time.Duration)
 // generator finds out what the server is and how it is asked.
 func (p *Prober) generator(ctx context.Context, h *Heard) (*generator, error) {
 	if generates, known := p.generates(ctx); known && !generates {
-		return nil, errors.New("an embedding or reward model generates nothing")
+		return nil, errors.New(noGeneration)
 	}
 	g := &generator{prober: p, logprobs: true}
 	var models struct {

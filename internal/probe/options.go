@@ -40,6 +40,8 @@ func OptionsFor(argv, env []string, dir string) (o Options, ok bool) {
 	return o, true
 }
 
+const noGeneration = "an embedding or reward model generates nothing"
+
 // noGenerate says why a server must not be asked for a generation: a request
 // that a prefill or decode node gets from anybody but its router has killed it
 // (sglang pull 8063), and an embedding or reward model has none to give.
@@ -48,7 +50,7 @@ func noGenerate(cmd sglangcmd.Command) string {
 		return "a " + mode + " node takes requests from its router alone"
 	}
 	if cmd.Has("--is-embedding") {
-		return "an embedding or reward model generates nothing"
+		return noGeneration
 	}
 	return ""
 }

@@ -55,6 +55,7 @@ type Prober struct {
 	client  *http.Client
 	turn    chan struct{} // capacity 1: held by the probe in flight
 	health  honesty       // of the one whose turn it is
+	model   bool          // it was asked whether the model generates; of the same
 }
 
 // New returns a prober. That a URL cannot be used is told by each answer.
@@ -103,7 +104,14 @@ func loopback(base *url.URL) bool {
 // Probe asks once. Callers wait for one another, so that there is never more
 // than one probe in flight; waiting counts into the caller's context, not into
 // the limit.
-func (p *Prober) Probe(ctx context.Context) Answer {
+func (p *Prober) Probe(ctx context.Context) Answer { return p.inTurn(ctx, p.ask) }
+
+// Alive asks a server in service once. Where a generation of ours could harm it,
+// or is none, no endpoint is asked that generates: then the answer proves no
+// more than that HTTP is up.
+func (p *Prober) Alive(ctx context.Context) Answer { return p.inTurn(ctx, p.askServing) }
+
+func (p *Prober) inTurn(ctx context.Context, ask func(context.Context) Answer) Answer {
 	at := time.Now()
 	if p.bad != nil {
 		return Answer{At: at, Err: p.bad.Error(), Serving: Unclear}
@@ -116,7 +124,7 @@ func (p *Prober) Probe(ctx context.Context) Answer {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.options.Limit)
 	defer cancel()
-	a := p.ask(ctx)
+	a := ask(ctx)
 	a.At, a.Took = at, time.Since(at)
 	return a
 }
@@ -124,7 +132,7 @@ func (p *Prober) Probe(ctx context.Context) Answer {
 // ask gets the endpoint that says most, and a second one where the first
 // leaves it open.
 func (p *Prober) ask(ctx context.Context) Answer {
-	if p.base.Path != "" && p.base.Path != "/" {
+	if p.ownEndpoint() {
 		return given(p.get(ctx, p.base.Path))
 	}
 	a := p.get(ctx, "/health")
@@ -147,6 +155,24 @@ func (p *Prober) ask(ctx context.Context) Answer {
 	}
 	return a
 }
+
+// askServing leaves every generating endpoint of a server alone that must not be
+// asked for a generation. /health is one, since v0.4.10.post2.
+func (p *Prober) askServing(ctx context.Context) Answer {
+	if !p.model && p.options.NoGenerate == "" && !p.ownEndpoint() {
+		p.model = true
+		if generates, known := p.generates(ctx); known && !generates {
+			p.options.NoGenerate = noGeneration
+		}
+	}
+	if p.options.NoGenerate != "" && !p.ownEndpoint() {
+		return open(p.get(ctx, "/v1/models"))
+	}
+	return p.ask(ctx)
+}
+
+// ownEndpoint reports whether a person named the one endpoint to ask.
+func (p *Prober) ownEndpoint() bool { return p.base.Path != "" && p.base.Path != "/" }
 
 // given judges an endpoint whose 200 is proof.
 func given(a Answer) Answer {

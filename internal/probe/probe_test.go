@@ -70,6 +70,52 @@ func TestWhatHealthMeansByVersion(t *testing.T) {
 	}
 }
 
+// A server in service that must not generate is asked nothing that does.
+func TestAliveGeneratesNothingWhereItMustNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		options Options
+		model   string // of /model_info
+		want    Serving
+		asked   string // last
+	}{
+		"generates":         {Options{Version: "0.5.9"}, `{"is_generation": true}`, Up, "/health"},
+		"model is not told": {Options{Version: "0.5.9"}, "", Up, "/health"},
+		"prefill node":      {Options{Version: "0.5.9", NoGenerate: "x"}, "", Early, "/v1/models"},
+		"reward model":      {Options{Version: "0.5.9"}, `{"is_generation": false}`, Early, "/v1/models"},
+		"a person's own":    {Options{NoGenerate: "x"}, "", Up, "/mine"},
+	} {
+		var mu sync.Mutex
+		var asked []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			asked = append(asked, r.URL.Path)
+			mu.Unlock()
+			switch {
+			case r.URL.Path == "/model_info" && c.model != "":
+				fmt.Fprint(w, c.model)
+			case strings.HasSuffix(r.URL.Path, "model_info"):
+				http.NotFound(w, r)
+			}
+		}))
+		c.options.URL = server.URL
+		if c.asked == "/mine" {
+			c.options.URL += c.asked
+		}
+		p := New(c.options)
+		for range 2 {
+			if a := p.Alive(context.Background()); a.Serving != c.want || a.Endpoint != c.asked {
+				t.Errorf("%s: got %+v", name, a)
+			}
+		}
+		server.Close()
+		for _, path := range asked {
+			if c.want == Early && strings.HasPrefix(path, "/health") {
+				t.Errorf("%s: %s generates", name, path)
+			}
+		}
+	}
+}
+
 func (s sglang) status(path string) int {
 	if status, ok := s[path]; ok {
 		return status

@@ -1,0 +1,90 @@
+package supervisor
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// watching is a watcher of a launch that nobody drives; what it posts is read
+// from the loop's channel.
+func watching(t *testing.T) *watcher {
+	t.Helper()
+	h := &Hands{loop: NewLoop(nil, nil, nil)}
+	h.live.Store(&Settings{})
+	w := newWatcher(h)
+	h.watch = w
+	w.now, w.ready = 1, true
+	return w
+}
+
+// posted lists what was posted so far.
+func (w *watcher) posted() (all []Body) {
+	for {
+		select {
+		case n := <-w.h.loop.news:
+			all = append(all, n.body)
+		default:
+			return all
+		}
+	}
+}
+
+// A batch is somebody's request unless one of ours is on its way, or was a
+// moment ago.
+func TestBatchesOfOurOwnAreNoService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(t)
+		line := []byte("[2026-02-19 03:00:00 TP0] Decode batch, #running-req: 1, #token: 40\n")
+		see := func() { w.h.output(1, 1000, line) }
+		done := w.askedByUs()
+		see()
+		done()
+		see()
+		time.Sleep(outputLag - time.Nanosecond)
+		see()
+		if got := w.posted(); len(got) > 0 || w.working(time.Now()) {
+			t.Errorf("our own requests are told as %v", got)
+		}
+		time.Sleep(time.Nanosecond)
+		see()
+		see()
+		if got := w.posted(); len(got) != 1 || got[0] != (Working{}) {
+			t.Errorf("the first request of another is told as %v", got)
+		}
+		if !w.working(time.Now()) {
+			t.Error("a batch a moment ago is no work")
+		}
+		time.Sleep(healthPause)
+		if w.working(time.Now()) {
+			t.Error("a batch long ago is work")
+		}
+		w.h.output(1, 1000, []byte("INFO:     127.0.0.1 - \"GET /health HTTP/1.1\" 200 OK\n"))
+		if w.working(time.Now()) {
+			t.Error("an access line is work")
+		}
+	})
+}
+
+// What a supervisor before has read says nothing of now, and a batch before
+// ready is the warm-up's.
+func TestBatchesOfBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watching(t)
+		time.Sleep(time.Minute)
+		line := []byte("Prefill batch, #new-seq: 1\n")
+		w.h.reread.attempt, w.h.reread.to = 1, 500
+		w.h.output(1, 500, line)
+		w.ready = false
+		w.h.output(1, 600, line)
+		w.ready = true
+		w.h.output(2, 700, line) // another attempt
+		if got := w.posted(); len(got) > 0 {
+			t.Errorf("told as %v", got)
+		}
+		w.h.output(1, 501, line)
+		if got := w.posted(); len(got) != 1 {
+			t.Errorf("a new one is told as %v", got)
+		}
+	})
+}
