@@ -105,9 +105,9 @@ func (m *Machine) checked(b Checked) {
 	case m.state != StateChecking:
 	case b.Corrupt != "":
 		m.corrupt(b)
-	case b.Silent && !m.run.Moved.After(m.run.CheckAsked):
+	case b.Silent && m.still() > m.opt.Check.Limit/2:
 		m.judge(bound{name: "silent", outcome: OutcomeHung, cause: "serving_hang",
-			why: fmt.Sprintf("no answer in %s, and nothing moved; %s", m.opt.Check.Limit, m.standing())})
+			why: fmt.Sprintf("no answer in %s, and nothing moved for %s; %s", m.opt.Check.Limit, round(m.still()), m.standing())})
 		if !m.run.Ending {
 			m.unchecked(b.Undone)
 		}
@@ -117,6 +117,9 @@ func (m *Machine) checked(b Checked) {
 		m.sound(b)
 	}
 }
+
+// still is how long nothing has moved since the check began.
+func (m *Machine) still() time.Duration { return m.now.Sub(later(m.run.Moved, m.run.CheckAsked)) }
 
 // sound: no answer is wrong.
 func (m *Machine) sound(b Checked) {
