@@ -373,6 +373,8 @@ func (a *actor) configure(set map[string]string) error {
 			a.study.Prune = v == "true"
 		case "environment":
 			a.study.Limits.Environment = n
+		case "on":
+			a.study.Objective.Load = v
 		case "metric":
 			a.study.Objective.Metric = v
 		default:

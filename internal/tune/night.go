@@ -258,7 +258,7 @@ func (n *Night) planned(p Planned) {
 func (n *Night) intended(l *launch) {
 	if of := n.of[l.Slot.Trial]; len(of) > 0 {
 		last := of[len(of)-1]
-		if last.Slot == l.Slot && last.Fingerprint == l.Fingerprint && !last.void && last.ended != nil && n.outcome(last).status == continued {
+		if last.Slot == l.Slot && last.Fingerprint == l.Fingerprint && n.outcome(last).status == continued {
 			l.carried = last.runs()
 		}
 	}

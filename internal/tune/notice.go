@@ -223,16 +223,17 @@ func (n *Night) drift() (d Drifted, ok bool) {
 	all := n.samples(BaselineID, Screen, Narrow)
 	for i := 1; i < len(all); i++ {
 		from, to := all[i-1], all[i]
-		if change := to.score - from.score; math.Abs(change) > n.driftLimit(all[:i]) && !n.told(from, to) {
+		if change := to.score - from.score; math.Abs(change) > n.driftLimit(all[:i]) && !n.told(to) {
 			return Drifted{From: from.Launch, To: to.Launch, Change: change}, true
 		}
 	}
 	return Drifted{}, false
 }
 
-func (n *Night) told(from, to sample) bool {
+// told tells that a drift up to a launch of the baseline was noted.
+func (n *Night) told(to sample) bool {
 	for _, d := range n.drifts {
-		if d.From == from.Launch && d.To == to.Launch {
+		if d.To == to.Launch {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func (n *Night) taught(failed Trial, c Class, e Ended, other Trial) (text string
 // what was missing, and is equal on all others.
 func (n *Night) dominated(failed Trial, l lesson, other Trial) (text string, yes bool) {
 	var differs []string
-	for _, axis := range n.axesOf(failed, other) {
+	for _, axis := range axesOf(failed, other) {
 		v, okV := setting(failed, n.base(), axis)
 		w, okW := setting(other, n.base(), axis)
 		if okV && okW && v == w {
@@ -49,7 +49,7 @@ func (n *Night) dominated(failed Trial, l lesson, other Trial) (text string, yes
 // the other chooses the same.
 func (n *Night) sameCategory(failed Trial, l lesson, other Trial) (text string, yes bool) {
 	var same []string
-	for _, axis := range n.axesOf(failed, other) {
+	for _, axis := range axesOf(failed, other) {
 		if !slices.Contains(l.categories, n.plan.Study.CategoryOf(axis)) {
 			continue
 		}
@@ -119,12 +119,9 @@ func only(set map[string]Value, names []string) map[string]Value {
 	return part
 }
 
-// axesOf are the names that either trial sets, in order.
-func (n *Night) axesOf(a, b Trial) []string {
+// axesOf are the names that a trial, which is not the baseline, or another sets.
+func axesOf(a, b Trial) []string {
 	all := maps.Clone(a.Set)
-	if all == nil {
-		all = map[string]Value{}
-	}
 	maps.Copy(all, b.Set)
 	return slices.Sorted(maps.Keys(all))
 }

@@ -73,6 +73,12 @@ set = { "--a" = 2, "--b" = true }
 `, map[string]Value{"--a": TextValue("1"), "--b": {Kind: Absent}}, []string{
 			"baseline", "--b", "--a 2",
 		}},
+		{"a base that cannot be read: what may take more comes last, in its order", `
+[axis."--z"]
+values = [10, 2]
+[axis."--mem-fraction-static"]
+values = [0.9, 0.85]
+`, nil, []string{"baseline", "--z 2", "--z 10", "--mem-fraction-static 0.85", "--mem-fraction-static 0.9"}},
 		{"explicit trials", `
 [[trial]]
 name = "big"
