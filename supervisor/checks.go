@@ -65,7 +65,7 @@ func RefusalCode(checks []preflight.Check) int {
 
 // preflightInput collects what the checks look at; note tells of what takes time.
 func (h *Hands) preflightInput(ctx context.Context, note func(event, text string)) preflight.Input {
-	in := preflight.Input{Argv: h.Argv, Env: h.Env, Dir: h.Dir, StateDir: h.State.State, Devices: h.Devices}
+	in := preflight.Input{Argv: h.Argv, Env: h.Env, Dir: h.Dir, StateDir: h.State.State, Devices: h.Devices, Patched: len(h.Patches) > 0}
 	if h.Sampler == nil {
 		return in
 	}

@@ -153,7 +153,7 @@ func (h *Hands) Perform(e Effect) {
 		h.order(wire.Message{Type: wire.Signal, Attempt: e.Attempt, Sig: a.Sig, Scope: wire.ScopeLeader})
 	case KillTree:
 		h.stopAsking()
-		h.order(wire.Message{Type: wire.Kill, Attempt: e.Attempt, Limit: wire.Duration(a.Limit)})
+		h.kill(e.Attempt, a.Limit)
 	case GatherEvidence:
 		h.do(e.Attempt, a.Limit, func(ctx context.Context) Body { return h.gather(ctx, e.Attempt, a) })
 	case AwaitRelease:

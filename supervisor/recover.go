@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sglaunch/internal/container"
 	"sglaunch/internal/history"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
@@ -129,6 +130,9 @@ func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.
 		return 0, nil
 	}
 	for _, a := range attempts {
+		if err := endContainer(ctx, a); err != nil {
+			left = append(left, proc.Proc{Comm: err.Error()})
+		}
 		m := membership(l, a, false)
 		members, err := proc.Members(m)
 		if err != nil || len(members) == 0 {
@@ -144,11 +148,22 @@ func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.
 	return killed, left
 }
 
+// endContainer ends the container of an attempt, where it had one.
+func endContainer(ctx context.Context, a statedir.Attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, killLimit)
+	defer cancel()
+	return container.End(ctx, a.Path)
+}
+
 // endAttemptOf ends what is left of one attempt whose shim has just died.
 func endAttemptOf(ctx context.Context, l statedir.Launch, attempt int) []proc.Proc {
 	ctx, cancel := context.WithTimeout(ctx, killLimit)
 	defer cancel()
+	failed := endContainer(ctx, l.Attempt(attempt))
 	_, left := proc.KillAll(ctx, membership(l, l.Attempt(attempt), true))
+	if failed != nil {
+		left = append(left, proc.Proc{Comm: failed.Error()})
+	}
 	return left
 }
 

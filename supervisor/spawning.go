@@ -1,10 +1,13 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"sglaunch/internal/container"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 )
@@ -31,9 +34,36 @@ func (h *Hands) spawn(attempt int, a Spawn) {
 	if rotate := h.settings().Rotate; rotate != (wire.Rotate{}) {
 		spec.Rotate = &rotate
 	}
+	if run, ok := container.Find(spec.Argv); ok {
+		var file string
+		spec.Argv, file = run.WithIDFile(filepath.Join(folder.Path, "container.id"))
+		if err := run.Note(folder.Path, file, h.Dir); err != nil {
+			h.loop.Post(0, SourceLost{Source: "container", Reason: err.Error()})
+		}
+	}
 	h.launch.memory.spawning(attempt, h.Setup, a)
 	h.watch.start(attempt)
 	h.order(wire.Message{Type: wire.Spawn, Attempt: attempt, Spec: spec})
+}
+
+// kill has the attempt's container ended, where there is one, and then every
+// process by the shim, whose answer is the machine's. A container that does not go
+// is what is left.
+func (h *Hands) kill(attempt int, limit time.Duration) {
+	order := wire.Message{Type: wire.Kill, Attempt: attempt, Limit: wire.Duration(limit)}
+	if _, ok := container.Find(h.Argv); !ok {
+		h.order(order)
+		return
+	}
+	h.work.Go(func() {
+		ctx, cancel := context.WithTimeout(h.ctx, limit)
+		defer cancel()
+		if err := container.End(ctx, h.attemptFolder(attempt).Path); err != nil {
+			h.loop.Post(attempt, TreeLeft{Procs: []wire.Proc{{Comm: err.Error(), State: "container"}}})
+			return
+		}
+		h.order(order)
+	})
 }
 
 // environment is the server's: the one given, less what speaks to sglaunch,

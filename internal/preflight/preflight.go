@@ -36,6 +36,7 @@ type Input struct {
 
 	GPUs    *gpu.Sample // with process lists; nil where nobody could ask
 	Devices []string    // UUIDs configured; empty = from the command
+	Patched bool        // source patches are to be applied
 	Blind   bool        // the process lists do not show everybody: a container
 
 	Limit time.Duration // for each check; 0 = 10 s

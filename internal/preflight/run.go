@@ -35,6 +35,7 @@ type checker struct {
 // checkers are all checks, in the order in which they are shown.
 var checkers = []checker{
 	{"command", false, checkCommand},
+	{"container", false, checkContainer},
 	{"package", true, checkPackage},
 	{"model", true, checkModel},
 	{"draft_model", true, checkDraft},
@@ -63,7 +64,7 @@ func run(ctx context.Context, in Input, root string) []Check {
 	results := make([][]Check, len(checkers))
 	var all sync.WaitGroup
 	for i, c := range checkers {
-		if c.sglang && !l.cmd.SGLang() {
+		if c.sglang && !l.cmd.SGLang() || l.inside(c.name) {
 			continue
 		}
 		all.Go(func() { results[i] = c.within(ctx, l) })
