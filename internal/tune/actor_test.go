@@ -302,6 +302,14 @@ func (a *actor) act(verb string, args []string) error {
 		return a.measureAll(do.Intended.Launch, a.client(set))
 	case "kill":
 		a.kill()
+	case "until": // nothing happens until then
+		at, err := time.Parse("15:04", rest[0])
+		if err != nil {
+			return err
+		}
+		for a.now.Format("15:04") != at.Format("15:04") {
+			a.now = a.now.Add(time.Minute)
+		}
 	case "no-flush":
 		a.stale = true
 	case "stop":

@@ -43,6 +43,7 @@ func TestWhatFailuresTeach(t *testing.T) {
 		{"load: larger chunks", "oom_runtime", map[string]string{"--chunked-prefill-size": "8192"}, map[string]string{"--chunked-prefill-size": "16384"}, true},
 		{"an axis without an order", "oom_runtime", map[string]string{"--x": "1"}, map[string]string{"--x": "2"}, false},
 		{"the same backend", "no_kernel_image", map[string]string{back: "triton", mem: "0.9"}, map[string]string{back: "triton", mem: "0.8"}, true},
+		{"another choice of backend", "no_kernel_image", map[string]string{back: "triton"}, map[string]string{back: "flashinfer"}, false},
 		{"the same backend and others besides", "no_kernel_image", map[string]string{back: "triton"}, map[string]string{back: "triton", "--moe-runner-backend": "x"}, false},
 		{"the base's backend", "no_kernel_image", map[string]string{mem: "0.9"}, map[string]string{mem: "0.95"}, false},
 		{"the same patches", "jit_compile_failed", map[string]string{"patches": "a"}, map[string]string{"patches": "a", mem: "0.9"}, true},

@@ -163,10 +163,11 @@ func (s Study) compare(a, b Trial, base map[string]Value) int {
 	for _, name := range slices.Sorted(maps.Keys(s.Axes)) {
 		v, okV := setting(a, base, name)
 		w, okW := setting(b, base, name)
-		if c := s.compareOn(name, v, w); c != 0 && okV && okW {
-			return c
-		} else if okV != okW {
+		switch {
+		case okV != okW:
 			return boolean(okW) - boolean(okV)
+		case okV && v != w:
+			return s.compareOn(name, v, w)
 		}
 	}
 	return strings.Compare(a.Name+a.ID, b.Name+b.ID)

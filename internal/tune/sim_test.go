@@ -43,7 +43,11 @@ func (w *world) night() Verdict {
 		if !w.n.Done() && w.r.Float64() < w.kills {
 			w.kill()
 		}
-		if !w.perform(w.n.Next(w.now)) {
+		do := w.n.Next(w.now)
+		if end, over := do.(End); over && (w.n.serving == nil) != (end.Serving == 0) {
+			w.t.Fatalf("it ends with %+v, and %+v serves", end, w.n.serving)
+		}
+		if !w.perform(do) {
 			return *w.n.decided
 		}
 	}
