@@ -204,6 +204,17 @@ func (l *Launch) end(why string) {
 	})
 }
 
+// exit is the exit code of a launch that we started and that has ended by
+// itself; false where there is none.
+func (l *Launch) exit() (code int, ok bool) {
+	select {
+	case <-l.gone:
+		return l.code, l.code >= 0
+	default:
+		return 0, false
+	}
+}
+
 // ID is the launch's folder; "" as long as it has not told.
 func (l *Launch) ID() string {
 	l.mu.Lock()

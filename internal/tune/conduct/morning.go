@@ -72,10 +72,11 @@ func (s *site) serveOn(ctx context.Context, l *Launch, longest time.Duration) in
 	if by != "" && !l.Stop(by, longest) {
 		return codeHeld
 	}
+	code, ended := l.exit()
 	a, begun := readAccount(s.state, l.Name, l.ID(), s.began)
 	switch {
-	case l.code >= 0:
-		return l.code
+	case ended:
+		return code
 	case begun && a.ended:
 		return a.code
 	case !begun && by != "": // it was stopped before it had done anything

@@ -232,7 +232,7 @@ const textMost = 200
 func (at *attempt) unaccounted(e tune.Ended) tune.Ended {
 	text, _ := tailOf(at.ownLines(), 2<<10)
 	e.Outcome, e.Text = "refused", lastLine(string(text))
-	if at.server.code == -1 {
+	if _, ended := at.server.exit(); !ended {
 		e.Outcome, e.Cause, e.Text = "crashed", "killed_outside", "sglaunch itself was killed"
 	}
 	return e
