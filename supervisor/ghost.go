@@ -63,7 +63,8 @@ func haunted(gpus []gpu.GPU) bool {
 }
 
 // stillThere refuses a start beside neighbours that left no room for the one
-// before and have not gone.
+// before and still hold most of what they held: nothing of the launch is on its
+// GPUs now.
 func (h *Hands) stillThere(in preflight.Input, beside []Neighbour) []preflight.Check {
 	if in.GPUs == nil {
 		return nil
@@ -71,7 +72,7 @@ func (h *Hands) stillThere(in preflight.Input, beside []Neighbour) []preflight.C
 	var checks []preflight.Check
 	for _, g := range h.pick(*in.GPUs) {
 		for _, n := range beside {
-			if n.GPU == g.Index && n.Holds(g.Used) {
+			if n.GPU == g.Index && g.Used > notable && g.Used > (n.Before+n.Grown)/2 {
 				checks = append(checks, preflight.Check{Name: "gpu_memory", Status: preflight.Fail, Cause: "gpu_memory_held",
 					Found:  fmt.Sprintf("GPU %d is as full as when the last attempt found no room: %s", g.Index, preflight.Held(g.Used, g.Processes, in.Blind)),
 					Advice: "end who holds it, or wait"})

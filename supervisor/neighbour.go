@@ -29,13 +29,6 @@ func (n Neighbour) explains(cause string) bool {
 	return false
 }
 
-// Holds reports whether a neighbour still holds most of what it held, used
-// bytes of its GPU being in use while the launch has nothing there.
-func (n Neighbour) Holds(used uint64) bool {
-	held := n.Before + n.Grown
-	return used > notable && used > held/2
-}
-
 // blameNeighbour: where a neighbour explains that the memory was not enough,
 // neither a change of the launch nor giving up is called for, but patience. A
 // ghost has none to wait for.

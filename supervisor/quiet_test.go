@@ -108,3 +108,25 @@ func TestMachineTellsChanges(t *testing.T) {
 		t.Errorf("when it is ready (-want +got):\n%s", diff)
 	}
 }
+
+func TestMachineNamesSpinners(t *testing.T) {
+	on := func(util, memutil int) GPUActivity { return GPUActivity{Util: util, MemUtil: memutil} }
+	number := func(gpus ...GPUActivity) []GPUActivity {
+		for i := range gpus {
+			gpus[i].Index = i
+		}
+		return gpus
+	}
+	for want, gpus := range map[string][]GPUActivity{
+		"":                                      number(on(0, 0), on(100, 20), on(50, 0), on(-1, -1)),
+		"GPU 0 at 100 % with no memory traffic": number(on(100, 0)),
+		"GPU 1 at 99 % with no memory traffic":  number(on(100, 5), on(99, 0)),
+		"all 2 GPUs at 100 % with no memory traffic":      number(on(100, 0), on(100, 0)),
+		"GPU 0, 2 at 98 to 100 % with no memory traffic":  number(on(100, 0), on(0, 0), on(98, 0)),
+		"all 3 GPUs at 51 to 99 % with no memory traffic": number(on(51, 0), on(99, 0), on(60, 0)),
+	} {
+		if got := strings.Join(spinners(gpus), "|"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func (m *Machine) tellBusy() {
 func (m *Machine) tellSuspect() {
 	r, limit := &m.run, m.opt.limit(m.run.Phase)
 	still := m.now.Sub(later(r.Moved, r.PhaseAt))
-	if r.ready() || limit.Quiet <= 0 || still < limit.Quiet/2 || !m.opt.SGLang && !r.SGLang || r.Warned["quiet"] || !m.tell("suspect", limit.Quiet) {
+	if limit.Quiet <= 0 || still < limit.Quiet/2 || !m.opt.SGLang && !r.SGLang || r.Warned["quiet"] || !m.tell("suspect", limit.Quiet) {
 		return
 	}
 	m.say("verdict", fmt.Sprintf("nothing has moved for %s in %s, patience is %s; %s", round(still), r.Phase, limit.Quiet, m.standing()),
