@@ -21,8 +21,10 @@ type header struct {
 // time reads the stamp; the zero time where there is none or no date in it.
 func (h *header) time() time.Time { return parseStamp(h.stamp) }
 
-// A prefixer takes lines apart. It only holds scratch memory.
+// A prefixer takes lines apart. Besides scratch memory it holds the habit of the
+// relay.
 type prefixer struct {
+	habit habit
 	plain []byte // the line without colours
 	inner []byte // the line inside a JSON envelope
 }
@@ -37,12 +39,16 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 	} else if h.stamped {
 		return nil
 	}
-	for range 4 {
+	taken := false // the habit stands there once
+	for range 5 {
 		if n := stampEnd(text, h); n > 0 {
 			h.msg = text[n:]
 			return nil
 		}
 		n := outerPrefix(text, h)
+		if n == 0 && !taken {
+			n, taken = p.habit.length(text), true
+		}
 		if n == 0 {
 			break
 		}
@@ -52,6 +58,9 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 		if k := findStamp(text, 0); k > 0 {
 			n := stampEnd(text[k:], h)
 			h.msg = text[k+n:]
+			if p.habit.learn(text[:k]) {
+				return nil
+			}
 			return text[:k]
 		}
 	}

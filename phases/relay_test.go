@@ -52,6 +52,62 @@ func TestRelays(t *testing.T) {
 	}
 }
 
+// habits are relays that nobody here knows: what they put before a line is
+// learned from SGLang's own lines.
+var habits = map[string]func(n int, line string) string{
+	"quoted": func(n int, line string) string { return "> " + line },
+	"indent": func(n int, line string) string { return "    " + line },
+	"stern":  func(n int, line string) string { return "sglang-0 server " + line },
+	"slime":  func(n int, line string) string { return "[2026-02-19T05:52:10+08:00] job-3da56 >> " + line },
+	"loguru": func(n int, line string) string {
+		return fmt.Sprintf("2026-02-19 05:52:%02d.123 | worker - ", n%60) + line
+	},
+	"elastic":  func(n int, line string) string { return fmt.Sprintf("Feb 19, 2026 @ 05:52:%02d.892    ", n%60) + line },
+	"torchrun": func(n int, line string) string { return "[default0]:" + line },
+}
+
+// TestHabits: an unknown relay is learned where SGLang said enough before it
+// mattered.
+func TestHabits(t *testing.T) {
+	for name, relay := range habits {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range logs(t) {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				plain := strings.ReplaceAll(string(data), "\r", "\n")
+				if strings.Count(plain, "\n[202") < 5 {
+					continue
+				}
+				var relayed strings.Builder
+				for n, line := range strings.Split(strings.TrimSuffix(plain, "\n"), "\n") {
+					relayed.WriteString(relay(n, line) + "\n")
+				}
+				want, got := verdictOf(explainBytes([]byte(plain))), verdictOf(explainBytes([]byte(relayed.String())))
+				if want != got {
+					t.Errorf("%s through %s:\n got %s\nwant %s", path, name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestHabitIsNoBar: what is glued before a line by chance is no relay.
+func TestHabitIsNoBar(t *testing.T) {
+	var b habit
+	bar := []byte("Capturing batches (bs=4 avail_mem=7.67 GB):   0%|          | 0/4 [00:00<?, ?it/s]")
+	if b.learn(bar) || b.learn(bar) || b.known() {
+		t.Error("a bar became a habit")
+	}
+	if b.learn([]byte("12:01 a ")) || !b.learn([]byte("12:02 a ")) || b.length([]byte("13:59 a text")) != 8 {
+		t.Error("two lines with the same prefix made no habit")
+	}
+	if b.learn([]byte("> ")) || b.length([]byte("12:02 b text")) != 0 {
+		t.Error("another prefix was taken for the habit")
+	}
+}
+
 // verdictOf is what a relay must not change.
 func verdictOf(r Report) string {
 	cause, root := "none", "none"

@@ -78,7 +78,7 @@ func (t *Tracker) dull(p *piece, h *header) bool {
 		return false
 	}
 	n := t.current
-	if n.source != "" || len(n.open) > 0 || t.rules.mayKnow(h) {
+	if n.source != "" || len(n.open) > 0 || t.prefix.habit.known() || t.rules.mayKnow(h) {
 		return false
 	}
 	return t.pass(n, h, p.to > 0)

@@ -1,0 +1,63 @@
+package phases
+
+import "bytes"
+
+// maxHabit is the longest unknown prefix that is learned.
+const maxHabit = 120
+
+// A habit is a prefix that nobody here knows and that stands before every line:
+// an indentation, a quotation mark, another program's own header. It is learned
+// where it stands before SGLang's prefix on two such lines in a row, its digits
+// apart, and from then on taken off the lines that carry no other.
+type habit struct {
+	shape []byte
+	seen  int
+}
+
+const habitual = 2 // lines that make a habit
+
+func (b *habit) known() bool { return b.seen >= habitual }
+
+// learn takes what stood before SGLang's prefix and tells whether that is a
+// habit by now. Bars are none: they are glued to the lines that follow them.
+func (b *habit) learn(head []byte) bool {
+	if len(head) > maxHabit || bytes.IndexByte(head, '%') >= 0 {
+		return false
+	}
+	if b.fits(head) && len(head) == len(b.shape) {
+		b.seen = min(b.seen+1, habitual)
+		return b.known()
+	}
+	if b.known() {
+		return false
+	}
+	b.shape = append(b.shape[:0], head...)
+	for i, c := range b.shape {
+		if c >= '0' && c <= '9' {
+			b.shape[i] = '0'
+		}
+	}
+	b.seen = 1
+	return false
+}
+
+// fits tells whether text begins with the prefix.
+func (b *habit) fits(text []byte) bool {
+	if len(b.shape) == 0 || len(text) < len(b.shape) {
+		return false
+	}
+	for i, c := range b.shape {
+		if d := text[i]; d != c && (c != '0' || d < '0' || d > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// length is that of the prefix where text begins with it, else 0.
+func (b *habit) length(text []byte) int {
+	if !b.known() || !b.fits(text) {
+		return 0
+	}
+	return len(b.shape)
+}
