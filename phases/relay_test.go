@@ -156,3 +156,17 @@ func TestReadyNeedsEveryNode(t *testing.T) {
 		t.Error("not ready although both nodes have said so")
 	}
 }
+
+// TestHabitOfADullLine: a line that nothing marks is read as well, since behind
+// the prefix an exception may stand.
+func TestHabitOfADullLine(t *testing.T) {
+	log := strings.Repeat("> [2026-02-19 05:48:02 TP0] Load weight begin. avail mem=138.20 GB\n", 3) + "> FooError: bar\n"
+	for name, explain := range map[string]func() Report{
+		"live": func() Report { return explainBytes([]byte(log)) },
+		"file": func() Report { r, _ := Read(strings.NewReader(log), BuiltinRules()); return r },
+	} {
+		if r := explain(); !r.Failed || r.Root == nil || r.Root.Text != "FooError: bar" {
+			t.Errorf("%s: %s", name, verdictOf(r))
+		}
+	}
+}

@@ -132,6 +132,8 @@ func (s *survey) pass(t *Tracker, from int) (size, lines int) {
 	switch {
 	case n.source != "" || len(n.open) > 0 || r.kind == routine && !n.serves():
 		return 0, 0
+	case r.kind == dull && t.prefix.habit.known():
+		return 0, 0
 	case r.ranks > 1 && !n.sglang || !s.knows(n.ranks, r.ranks):
 		return 0, 0
 	}
