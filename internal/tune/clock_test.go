@@ -24,3 +24,21 @@ func TestReserve(t *testing.T) {
 		}
 	}
 }
+
+// A trial that starts slowly is expected to do so again; another one, that was
+// never started, as slowly as any.
+func TestPace(t *testing.T) {
+	var n Night
+	n.plan.Expect = Estimate{Start: time.Minute, Load: time.Minute, Release: time.Minute}
+	if e := n.expect("a"); e.Start != 75*time.Second || e.Load != 75*time.Second || e.Release != time.Minute {
+		t.Errorf("before anything is seen: %+v", e)
+	}
+	n.pace.started("a", 2*time.Minute)
+	n.pace.started("b", 8*time.Minute)
+	n.pace.started("b", 4*time.Minute)
+	for trial, want := range map[string]time.Duration{"a": 150 * time.Second, "b": 10 * time.Minute, "c": 10 * time.Minute} {
+		if got := n.expect(trial).Start; got != want {
+			t.Errorf("%s is expected to start in %s, want %s", trial, got, want)
+		}
+	}
+}

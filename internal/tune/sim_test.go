@@ -48,6 +48,11 @@ func (w *world) night() Verdict {
 			w.t.Fatalf("it ends with %+v, and %+v serves", end, w.n.serving)
 		}
 		if !w.perform(do) {
+			for _, f := range w.n.decided.Findings {
+				if f.Won != (f.Text == "") {
+					w.t.Fatalf("why it did not win is told of one that did, or not told: %+v", f)
+				}
+			}
 			return *w.n.decided
 		}
 	}

@@ -78,7 +78,9 @@ set = { "--a" = 2, "--b" = true }
 values = [10, 2]
 [axis."--mem-fraction-static"]
 values = [0.9, 0.85]
-`, nil, []string{"baseline", "--z 2", "--z 10", "--mem-fraction-static 0.85", "--mem-fraction-static 0.9"}},
+[axis."--cpu-offload-gb"]
+values = [4, 16]
+`, nil, []string{"baseline", "--z 2", "--z 10", "--cpu-offload-gb 16", "--cpu-offload-gb 4", "--mem-fraction-static 0.85", "--mem-fraction-static 0.9"}},
 		{"explicit trials", `
 [[trial]]
 name = "big"
