@@ -305,9 +305,9 @@ func (t *Tracker) checkDrift(n *node) {
 	if t.drifted || !n.begun {
 		return
 	}
-	for i, r := range t.rules.rules {
-		if r.Expected && !n.seenRules.has(i) {
-			t.drift = append(t.drift, r.ID)
+	for _, i := range t.rules.expected {
+		if !n.seenRules.has(i) {
+			t.drift = append(t.drift, t.rules.rules[i].ID)
 		}
 	}
 	if len(t.drift) == 0 || !n.fromStart {

@@ -20,8 +20,8 @@ type reading struct {
 	value float64
 }
 
-// A memo finds the rules that fit a message and remembers them by the
-// message: the ranks of a launch, and its attempts, say the same things. It
+// A memo finds the marks of a message and the rules that fit it and remembers
+// them by the message: the ranks of a launch, and its attempts, say the same things. It
 // holds at most memoSlots messages of memoBytes.
 type memo struct {
 	rules *RuleSet
@@ -32,7 +32,10 @@ type memo struct {
 
 type memoSlot struct {
 	msg     []byte
+	marks   marks
+	scouted bool // marks are known
 	matches []match
+	matched bool // matches are known
 }
 
 const (
@@ -47,18 +50,41 @@ func newMemo(rules *RuleSet) memo {
 // match finds the rules that fit a message, in their order. The answer is shared:
 // nobody changes it.
 func (m *memo) match(msg []byte) []match {
-	if len(msg) > memoBytes {
+	slot := m.slot(msg)
+	if slot == nil {
 		return m.fitting(msg)
+	}
+	if !slot.matched {
+		slot.matches, slot.matched = m.fitting(msg), true
+	}
+	return slot.matches
+}
+
+// marks says what a message may hold; known is false for one too long to remember.
+func (m *memo) marks(msg []byte) (found marks, known bool) {
+	slot := m.slot(msg)
+	if slot == nil {
+		return 0, false
+	}
+	if !slot.scouted {
+		slot.marks, slot.scouted = lookAlone(m.rules, msg), true
+	}
+	return slot.marks, true
+}
+
+// slot is where a message is remembered, nil for one that is too long.
+func (m *memo) slot(msg []byte) *memoSlot {
+	if len(msg) > memoBytes {
+		return nil
 	}
 	if m.slots == nil {
 		m.slots = make([]memoSlot, memoSlots)
 	}
 	slot := &m.slots[maphash.Bytes(m.seed, msg)%memoSlots]
 	if slot.msg == nil || !bytes.Equal(slot.msg, msg) {
-		slot.msg = append(slot.msg[:0], msg...)
-		slot.matches = m.fitting(msg)
+		*slot = memoSlot{msg: append(slot.msg[:0], msg...)}
 	}
-	return slot.matches
+	return slot
 }
 
 // fitting asks the rules whose literal stands in a message.

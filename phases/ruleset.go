@@ -17,11 +17,12 @@ var embedded embed.FS
 // A RuleSet is a list of rules ready for matching. It is read-only once built
 // and may be shared by any number of trackers.
 type RuleSet struct {
-	rules []*Rule
-	byID  map[string]*Rule
-	long  *matcher // of literals from wideLiteral on
-	plain *matcher // of those below
-	short *matcher // of those below longLiteral
+	rules    []*Rule
+	byID     map[string]*Rule
+	expected []int    // numbers of the rules that every start matches
+	long     *matcher // of literals from wideLiteral on
+	plain    *matcher // of those below
+	short    *matcher // of those below longLiteral
 }
 
 var builtin = sync.OnceValue(func() *RuleSet {
@@ -113,6 +114,9 @@ func newRuleSet(rules []*Rule) (*RuleSet, error) {
 			return nil, fmt.Errorf("cannot use rule %q twice: it stands in %q and in %q", r.ID, other.File, r.File)
 		}
 		set.byID[r.ID] = r
+		if r.Expected {
+			set.expected = append(set.expected, i)
+		}
 		switch l := (literal{text: r.Lit, number: i}); {
 		case len(r.Lit) >= wideLiteral:
 			long = append(long, l)

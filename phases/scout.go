@@ -107,6 +107,13 @@ func (s *scout) look(from, to int) (m marks) {
 	return m
 }
 
+// lookAlone says what a text may hold that stands in no chunk.
+func lookAlone(rules *RuleSet, text []byte) marks {
+	alone := scout{rules: rules}
+	alone.begin(text)
+	return alone.look(0, len(text))
+}
+
 // byteAt is where c stands in text at or after from, else the length of text.
 func byteAt(text []byte, c byte, from int) int {
 	if k := bytes.IndexByte(text[from:], c); k >= 0 {

@@ -74,7 +74,7 @@ func (t *Tracker) stride(p []byte) (size, lines int) {
 // that it could belong to. What it passes over, the long way would pass over
 // too.
 func (t *Tracker) dull(p *piece, h *header) bool {
-	if h.marks = t.split.marks(p); h.marks != 0 {
+	if h.marks = t.marks(p, h); h.marks != 0 {
 		return false
 	}
 	n := t.current
@@ -82,6 +82,17 @@ func (t *Tracker) dull(p *piece, h *header) bool {
 		return false
 	}
 	return t.pass(n, h, p.to > 0)
+}
+
+// marks says what the rest of a line may hold. What a survey has left over was
+// mostly said before, by another rank or in another attempt.
+func (t *Tracker) marks(p *piece, h *header) marks {
+	if h.stamped && t.survey != nil {
+		if found, known := t.memo.marks(h.msg); known {
+			return found
+		}
+	}
+	return t.split.marks(p)
 }
 
 // mayKnow tells whether the rest of a line without marks may yet be special by

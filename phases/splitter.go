@@ -76,9 +76,7 @@ func (s *splitter) marks(p *piece) marks {
 	if p.to > 0 {
 		return s.scout.look(p.from, p.to)
 	}
-	alone := scout{rules: s.scout.rules}
-	alone.begin(p.text)
-	return alone.look(0, len(p.text))
+	return lookAlone(s.scout.rules, p.text)
 }
 
 // keep stores bytes of a piece whose end has not come yet.
