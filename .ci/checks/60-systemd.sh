@@ -108,6 +108,26 @@ expect "the server did not notice" [ "$(field server)" = "$server" ]
 expect "the unit did not notice" is ActiveState sglaunch-good active
 told "a killed supervisor is replaced, the server lives on"
 
+heard() { inside journalctl -q --no-pager -u "$1" | grep -q "$2"; }
+inside sed -i 's/^drain = "10s"/drain = "11s"/' "$work/good/launch.toml"
+inside systemctl reload sglaunch-good
+eventually 10 "the reload is told" heard sglaunch-good "reloaded: stop.drain from now on"
+inside sed -i 's/^drain = .*/drain = "soon"/' "$work/good/launch.toml"
+if inside systemctl reload sglaunch-good 2>/dev/null; then echo "a reload with a mistake succeeds" >&2; exit 1; fi
+inside sed -i 's/^drain = .*/drain = "12s"/' "$work/good/launch.toml"
+inside kill -HUP "$shim"
+eventually 10 "SIGHUP reloads too" heard sglaunch-good 'reloaded: stop.drain from now on'
+expect "the server did not notice" [ "$(field server)" = "$server" ]
+told "systemctl reload and SIGHUP read launch.toml again, a mistake fails the reload, the server lives on"
+
+inside cp "$work/sglaunch" "$work/sglaunch-2"
+expect "the upgrade succeeds" inside "$work/sglaunch-2" upgrade good
+expect "the new program supervises" [ "$(inside readlink "/proc/$(field supervisor)/exe")" = "$work/sglaunch-2" ]
+expect "the server did not notice" [ "$(field server)" = "$server" ]
+expect "the unit did not notice" is MainPID sglaunch-good "$shim"
+expect "it is still active" is ActiveState sglaunch-good active
+told "another program supervises, the server lives on"
+
 inside "$work/sglaunch" restart good
 eventually 90 "the second attempt is ready" says '"attempt":2,.*"ready":true'
 expect "the unit stays active" is MainPID sglaunch-good "$shim"
@@ -158,6 +178,15 @@ eventually 60 "the hang is found and a second attempt made" sh -c "$(declare -f 
 eventually 90 "gave up, it is started again later" is NRestarts sglaunch-stuck 1
 inside systemctl stop sglaunch-stuck
 told "a hang in the start: found by sglaunch, not by systemd's timeout; given up, started again"
+
+inside "$work/sglaunch" run --detach --server.name=apart -- /bin/sh -c 'trap "exit 0" TERM; echo alive; while :; do sleep 0.1; done' >"$work/apart"
+expect "it says where the launch is" grep -q 'as the service sglaunch-run-apart.service' "$work/apart"
+expect "the service runs" is SubState sglaunch-run-apart start
+eventually 20 "its output is in the journal" heard sglaunch-run-apart alive
+expect "no environment is on show" sh -c "$(declare -f inside show); boot=$boot; ! show Environment sglaunch-run-apart | grep -q PATH="
+inside "$work/sglaunch" stop --wait apart
+eventually 20 "the service is gone" is LoadState sglaunch-run-apart not-found
+told "run --detach is a transient service; stopped by name, nothing is left of it"
 
 inside systemctl poweroff -ff >/dev/null 2>&1 || true
 wait "$boot" 2>/dev/null || true

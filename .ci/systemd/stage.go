@@ -56,6 +56,8 @@ name = %q
 command = [%s]
 [[patch]]
 use = "flashinfer-cutlass-autotune"
+[ready]
+output_check = "off"
 [stop]
 drain = "10s"
 grace = "3s"

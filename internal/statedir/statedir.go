@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"syscall"
 )
 
@@ -147,7 +149,7 @@ func makeOwn(path string) error {
 		return fmt.Errorf("cannot use the folder %q: %w", path, plain(err))
 	}
 	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != uint32(os.Geteuid()) {
-		return fmt.Errorf("cannot use the folder %q: it belongs to user %d", path, owner)
+		return fmt.Errorf("cannot use the folder %q: it belongs to %s", path, userName(owner))
 	}
 	if info.Mode().Perm()&0o077 == 0 {
 		return nil
@@ -156,6 +158,15 @@ func makeOwn(path string) error {
 		return fmt.Errorf("cannot close the folder %q to others: %w", path, plain(err))
 	}
 	return nil
+}
+
+// userName names a user as whoever is to become that user types it.
+func userName(uid uint32) string {
+	number := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(number); err == nil {
+		return fmt.Sprintf("user %s (runuser -u %s -- sglaunch ...)", u.Username, u.Username)
+	}
+	return "user " + number
 }
 
 // plain drops operation and path, which the message has in its own words.
