@@ -14,7 +14,8 @@
 //	reader.go            the shim's messages and the server's output as events
 //	loop.go              one goroutine, one timer, one order
 //	perform.go           the effects
-//	view.go station.go   what is told and asked outside: socket, systemd, hooks
+//	checking.go          whether the answers are right, before others are told
+//	view.go station.go   what is told and asked outside: socket, HTTP, systemd, hooks
 //	look.go              a launch as another process sees it
 //	journal.go           every event and effect, for restarts and replay
 package supervisor

@@ -194,11 +194,11 @@ func (s *station) status() serve.Status {
 		State: string(v.State), Since: v.Spawned, Degraded: v.Degraded, Verdict: mask.String(v.Verdict),
 	}
 	s.tally.fill(&st)
-	s.mu.Unlock()
-	st.Output, st.Silent, st.Restarts = s.h.counts(), s.h.watch.silentSources(), s.h.restarts
 	if s.http != nil {
 		st.HTTP = s.http.Address()
 	}
+	s.mu.Unlock()
+	st.Output, st.Silent, st.Restarts = s.h.counts(), s.h.watch.silentSources(), s.h.restarts
 	l := s.h.launch
 	st.ID, st.Dir, st.Command, st.Began = l.ID, l.Path, l.record.Command, l.record.Time
 	st.Processes = serve.Processes{Shim: l.record.Shim.PID, Supervisor: os.Getpid(), Members: len(s.h.watch.ids())}
