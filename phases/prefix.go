@@ -2,7 +2,9 @@ package phases
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -68,13 +70,15 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 	return nil
 }
 
-// unwrap removes colours and Docker's JSON envelope.
+// unwrap removes colours and the JSON envelope of Docker or another collector.
 func (p *prefixer) unwrap(text []byte) []byte {
-	if bytes.HasPrefix(text, []byte(`{"log":"`)) {
-		var envelope struct{ Log, Time string }
+	if len(text) > 2 && text[0] == '{' && text[1] == '"' && text[len(text)-1] == '}' {
+		var envelope struct{ Log, Message, Msg, Content string }
 		if json.Unmarshal(text, &envelope) == nil {
-			p.inner = append(p.inner[:0], bytes.TrimRight([]byte(envelope.Log), "\r\n")...)
-			text = p.inner
+			if inner := cmp.Or(envelope.Log, envelope.Message, envelope.Msg, envelope.Content); inner != "" {
+				p.inner = append(p.inner[:0], strings.TrimRight(inner, "\r\n")...)
+				text = p.inner
+			}
 		}
 	}
 	if bytes.IndexByte(text, 0x1b) >= 0 {

@@ -27,6 +27,10 @@ var relays = map[string]func(n int, line string) string{
 		data, _ := json.Marshal(map[string]string{"log": line + "\n", "stream": "stderr", "time": "2026-02-19T05:52:10Z"})
 		return string(data)
 	},
+	"collector": func(n int, line string) string {
+		data, _ := json.Marshal(map[string]string{"level": "info", "message": line, "time": "2026-02-19T05:52:10Z"})
+		return string(data)
+	},
 }
 
 // TestRelays: what a log means does not depend on who relayed it.
