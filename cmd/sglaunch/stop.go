@@ -37,7 +37,7 @@ With --wait the exit code is that of the launch.`,
 			if err := stopLaunch(c.Context(), c.OutOrStdout(), l, now); err != nil || !wait {
 				return err
 			}
-			if err := awaitEnd(c.Context(), l.Shim); err != nil {
+			if err := proc.AwaitEnd(c.Context(), l.Shim); err != nil {
 				return err
 			}
 			return tellEnd(c.Context(), c.OutOrStdout(), l.Name)
@@ -128,25 +128,5 @@ func tellEnd(ctx context.Context, w io.Writer, name string) error {
 	return nil
 }
 
-// endPoll is how often an ending launch is looked at where the kernel cannot
-// tell of its end (before 5.3).
+// endPoll is how often a launch is looked at that tells nothing by itself.
 const endPoll = 200 * time.Millisecond
-
-// awaitEnd waits until a process has ended.
-func awaitEnd(ctx context.Context, id proc.ID) error {
-	fd, err := unix.PidfdOpen(id.PID, 0)
-	if err == nil {
-		defer unix.Close(fd)
-	}
-	for proc.Alive(id) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			time.Sleep(endPoll)
-			continue
-		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(endPoll.Milliseconds()))
-	}
-	return nil
-}

@@ -109,7 +109,7 @@ func findLaunch(name string, state statedir.Dir, tries bool) *Launch {
 	}
 	l := newLaunch(name, state, o.Shim, tries)
 	go func() {
-		awaitEnd(l.shim)
+		_ = proc.AwaitEnd(context.Background(), l.shim) // it has no other end
 		close(l.gone)
 	}()
 	go l.follow()
@@ -120,25 +120,6 @@ func newLaunch(name string, state statedir.Dir, id proc.ID, tries bool) *Launch 
 	return &Launch{
 		Name: name, state: state, shim: id, code: -1, tries: tries,
 		gone: make(chan struct{}), over: make(chan struct{}), ready: make(chan struct{}),
-	}
-}
-
-// endPoll is how often a process that is not our child is looked at where the
-// kernel cannot tell of its end (before 5.3).
-const endPoll = 200 * time.Millisecond
-
-// awaitEnd returns when a process has ended.
-func awaitEnd(id proc.ID) {
-	fd, err := unix.PidfdOpen(id.PID, 0)
-	if err == nil {
-		defer unix.Close(fd)
-	}
-	for proc.Alive(id) {
-		if err != nil {
-			time.Sleep(endPoll)
-			continue
-		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(endPoll.Milliseconds()))
 	}
 }
 
