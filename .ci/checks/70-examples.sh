@@ -40,7 +40,9 @@ expect() { if ! "${@:2}"; then echo "not so: $1" >&2; tail -n 60 "$work"/job.* >
 
 mkdir -p "$work/bin" "$work/model" "$work/lib/sglang"
 go build -o "$work/bin/sglaunch" ./cmd/sglaunch
-needed=$("$work/bin/sglaunch" unit --stop.settle=10s -- python3 -m sglang.launch_server --model-path "$work/model" | sed -nE 's/^TimeoutStopSec=([0-9]+)s$/\1/p')
+awk '/^  launch.toml: \|/ {on = 1; next} on && /^---/ {exit} on {sub(/^    /, ""); print}' examples/kubernetes.yaml >"$work/launch.toml"
+chmod 600 "$work/launch.toml"
+needed=$("$work/bin/sglaunch" unit -c "$work/launch.toml" | sed -nE 's/^TimeoutStopSec=([0-9]+)s$/\1/p')
 expect "the pods' grace of $grace s is enough for a stop of $needed s" [ "$grace" -ge "$needed" ]
 cp .ci/slurm/server.py "$work/lib/sglang/launch_server.py"
 printf '__version__ = "0.5.9"\n' >"$work/lib/sglang/__init__.py"
