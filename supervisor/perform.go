@@ -3,11 +3,13 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/mask"
@@ -106,6 +108,9 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	if h.Quiet {
 		h.order(wire.Message{Type: wire.Quiet, Off: true})
 	}
+	for _, sig := range unheard(hello.Asked, l.machine.asks) {
+		loop.Post(0, StopAsked{By: signalName(sig)})
+	}
 	if hello.Attempt > 0 {
 		h.takeAttempt(hello.Attempt)
 		h.watch.patched(h.factsOf(l.machine.ActivePatches()), nil)
@@ -114,6 +119,13 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 			h.watch.attempt(h.attemptContext(), hello.Attempt, *hello.Server)
 		}
 	}
+}
+
+// unheard are the wishes to end that reached the shim and no supervisor: the one
+// before died of something else at that moment. A hangup is no such wish.
+func unheard(asked []int, heard int) []int {
+	stops := slices.DeleteFunc(slices.Clone(asked), func(sig int) bool { return sig == int(unix.SIGHUP) })
+	return stops[min(heard, len(stops)):]
 }
 
 // close lets what is under way end, within a bound.
