@@ -86,6 +86,7 @@ func (b *bench) ask(args ...string) string {
 func TestThreeLaunchesTeachTheFourth(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "[log]\nkeep = { launches = 2 }\n")
+	b.stage.Speed = 15 // nothing is told of times that nobody waits for
 	var last string
 	for range 4 {
 		l := b.launch("healthy")

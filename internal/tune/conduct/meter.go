@@ -117,13 +117,19 @@ func (m *meter) busiest() (most float64) {
 	return most
 }
 
+// span is the longest time between two readings of one process.
+func (m *meter) span() (longest time.Duration) {
+	for _, u := range m.used {
+		longest = max(longest, u.to.Sub(u.from))
+	}
+	return longest
+}
+
 // cpus is the same for a run that has ended; one that was too short to be
 // looked at twice is judged as a whole.
 func (m *meter) cpus(state *os.ProcessState, took time.Duration) float64 {
-	if m.began {
-		if most := m.busiest(); most > 0 {
-			return most
-		}
+	if m.began && m.span() > 0 {
+		return m.busiest()
 	}
 	return float64(state.UserTime()+state.SystemTime()) / float64(max(took, time.Millisecond))
 }
