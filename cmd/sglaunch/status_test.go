@@ -39,7 +39,7 @@ func startStanding(t *testing.T, dir, name, config string, env ...string) standi
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage, err := rehearsal.Build(filepath.Join(dir, "stage"), rehearsal.Options{GPUs: 2, Speed: 60, Shards: 20})
+	stage, err := rehearsal.Build(filepath.Join(dir, "stage"), rehearsal.Options{GPUs: 2, Speed: 25, Shards: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestAskedAndTold(t *testing.T) {
 	s := startStanding(t, t.TempDir(), "glm", "[listen]\nhttp = \"127.0.0.1:0\"\n")
 	s.await(`server is process`)
 	address := s.status().HTTP
-	s.answers(address, serve.PathHealth, 200, "starting|distributed_init|loading")
+	s.answers(address, serve.PathHealth, 200, `^[a-z_]+`)
 	s.answers(address, serve.PathReady, 503, "")
 	watched := &lockedBuffer{}
 	self, err := os.Executable()
@@ -158,7 +158,7 @@ func TestAskedAndTold(t *testing.T) {
 	s.answers(address, serve.PathReady, 200, "ready|serving")
 	s.answers(address, serve.PathMetrics, 200, `sglaunch_announced 1`)
 	s.answers(address, serve.PathMetrics, 200, `sglaunch_output_bytes_total [1-9]`)
-	s.answers(address, serve.PathMetrics, 200, `sglaunch_phase_seconds\{phase="loading_weights"\} 0\.\d`)
+	s.answers(address, serve.PathMetrics, 200, `sglaunch_phase_seconds\{phase="loading_weights"\} \d`)
 	st := s.status("glm")
 	if !st.Ready || st.State != "up" || st.Attempt != 1 || st.Processes.Server == 0 || st.Processes.Shim != s.cmd.Process.Pid || len(st.Ranks) == 0 {
 		t.Errorf("ready, the status is %+v", st)

@@ -20,13 +20,8 @@ type Follower struct {
 // Follow begins near the end: with the last so many lines of the newest part,
 // or, where lines is negative, with the oldest byte that is kept.
 func Follow(path string, lines int) (*Follower, error) {
-	file, err := os.Open(path)
+	file, parts, err := openNewest(path)
 	if err != nil {
-		return nil, err
-	}
-	parts, err := Parts(path)
-	if err != nil {
-		_ = file.Close()
 		return nil, err
 	}
 	newest := parts[len(parts)-1]
@@ -43,6 +38,25 @@ func Follow(path string, lines int) (*Follower, error) {
 		return f, err
 	}
 	return f, nil
+}
+
+// openNewest opens the part that is written. Its offset is known only where no
+// rotation fell between the two looks: then it is the last of the parts.
+func openNewest(path string) (*os.File, []Part, error) {
+	parts, err := Parts(path)
+	for err == nil {
+		var file *os.File
+		if file, err = os.Open(path); err != nil {
+			break
+		}
+		var after []Part
+		if after, err = Parts(path); err == nil && after[len(after)-1] == parts[len(parts)-1] {
+			return file, after, nil
+		}
+		_ = file.Close()
+		parts = after
+	}
+	return nil, nil, err
 }
 
 // tailReach bounds how far back the last lines are looked for.
@@ -106,9 +120,12 @@ func (f *Follower) next() error {
 		if p.From <= f.from {
 			continue
 		}
-		file, err := os.Open(p.Path)
+		file, err := f.open(p)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if errors.Is(err, errTurned) {
+			return nil // the part has its own name now: asked again, it is found there
 		}
 		if err != nil {
 			return err
@@ -118,6 +135,20 @@ func (f *Follower) next() error {
 		return nil
 	}
 	return io.EOF // it is being turned right now
+}
+
+// open opens a part; errTurned where it was set aside before it could be told
+// from the one that is written now.
+func (f *Follower) open(p Part) (*os.File, error) {
+	if p.Path != f.path {
+		return os.Open(p.Path)
+	}
+	file, parts, err := openNewest(p.Path)
+	if err == nil && parts[len(parts)-1] != p {
+		_ = file.Close()
+		return nil, errTurned
+	}
+	return file, err
 }
 
 // Close ends it.
