@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"slices"
 	"testing"
 
 	"sglaunch/phases"
@@ -8,10 +9,39 @@ import (
 
 // A class speaks of causes that the vocabulary has; any other is unexplained.
 func TestClassesKnowTheVocabulary(t *testing.T) {
-	for _, cause := range Causes() {
+	causes := Causes()
+	if len(causes) != len(classes) || !slices.IsSorted(causes) {
+		t.Errorf("want all %d causes, sorted, got %q", len(classes), causes)
+	}
+	for _, cause := range causes {
 		if _, ok := phases.LookupCause(cause); !ok {
 			t.Errorf("there is no cause %q", cause)
 		}
+	}
+}
+
+// TestClassOfAnEnd: the cause decides; where there is none, how the launch ended.
+func TestClassOfAnEnd(t *testing.T) {
+	tests := []struct {
+		name string
+		end  Ended
+		want string // "" = no failure
+	}{
+		{"stopped as asked", Ended{Outcome: "stopped"}, ""},
+		{"a cause", Ended{Outcome: "timed_out", Cause: "load_hang"}, "stall"},
+		{"too slow, nobody knows why", Ended{Outcome: "timed_out"}, "slow"},
+		{"hung, nobody knows where", Ended{Outcome: "hung"}, "stall"},
+		{"crashed, nobody knows why", Ended{Outcome: "crashed"}, "unexplained"},
+		{"a cause that no class speaks of", Ended{Outcome: "crashed", Cause: "segfault"}, "unexplained"},
+		{"refused before the start", Ended{Outcome: "refused"}, "environment"},
+		{"refused for its own argument", Ended{Outcome: "refused", Cause: "bad_argument"}, "argument"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if c, failed := ClassOf(tt.end); c.Name != tt.want || failed != (tt.want != "") {
+				t.Errorf("want class %q, got %q, a failure: %t", tt.want, c.Name, failed)
+			}
+		})
 	}
 }
 
@@ -41,6 +71,7 @@ func TestWhatFailuresTeach(t *testing.T) {
 		{"weights: more GPUs", "oom_weights", map[string]string{tp: "4"}, map[string]string{tp: "8"}, false},
 		{"weights: not by the memory fraction", "oom_weights", map[string]string{tp: "4", mem: "0.8"}, map[string]string{tp: "4", mem: "0.9"}, false},
 		{"load: larger chunks", "oom_runtime", map[string]string{"--chunked-prefill-size": "8192"}, map[string]string{"--chunked-prefill-size": "16384"}, true},
+		{"empty text is not the base's unknown value", "oom_graph_capture", map[string]string{mem: "0.9", "--x": ""}, map[string]string{mem: "0.95"}, false},
 		{"an axis without an order", "oom_runtime", map[string]string{"--x": "1"}, map[string]string{"--x": "2"}, false},
 		{"the same backend", "no_kernel_image", map[string]string{back: "triton", mem: "0.9"}, map[string]string{back: "triton", mem: "0.8"}, true},
 		{"another choice of backend", "no_kernel_image", map[string]string{back: "triton"}, map[string]string{back: "flashinfer"}, false},

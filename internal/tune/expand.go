@@ -143,13 +143,12 @@ func (s Study) natural(axis string, v Value, base map[string]Value) int {
 	case s.CategoryOf(axis) != "":
 		return 2
 	}
-	was, known := base[axis]
-	from, ok := was.Number()
+	from, known := base[axis].Number()
 	to, isNumber := v.Number()
 	switch order := s.Order(axis); {
-	case order == "" || known && ok && isNumber && to == from:
+	case order == "" || known && isNumber && to == from:
 		return 0
-	case !known || !ok || !isNumber:
+	case !known || !isNumber:
 		return 1
 	case (to > from) != (order == MemoryDown || order == GPUsUp):
 		return 1
@@ -166,7 +165,7 @@ func (s Study) compare(a, b Trial, base map[string]Value) int {
 		switch {
 		case okV != okW:
 			return boolean(okW) - boolean(okV)
-		case okV && v != w:
+		case v != w:
 			return s.compareOn(name, v, w)
 		}
 	}

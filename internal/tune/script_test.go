@@ -18,8 +18,8 @@ import (
 //	fail oom_kv_cache phase=kv_cache      -> skip="--mem-fraction-static 0.92"
 //
 // A line is what happens to the launch that is asked for (see actor.act), and
-// after the arrow what must follow: launch=NAME and stage=NAME of the next
-// launch, runs=N measurements in this line, at=HH:MM, skip=NAME, broke=NAME, winner=NAME,
+// after the arrow what must follow: launch=NAME, stage=NAME and why=TEXT of the
+// next launch, runs=N measurements in this line, at=HH:MM, skip=NAME, broke=NAME, winner=NAME, noise=N of the verdict,
 // serving=NAME, drift=yes, code=N, a quoted
 // part of what is noted; with not- before it, what must not.
 func TestScripts(t *testing.T) {
@@ -121,6 +121,8 @@ func (a *actor) holds(key, value string) (ok bool, got any) {
 		return isLaunch && name(launch.Slot.Trial) == value, name(launch.Slot.Trial)
 	case "stage":
 		return isLaunch && string(launch.Slot.Stage) == value, launch.Slot.Stage
+	case "why":
+		return isLaunch && launch.Why == value, launch.Why
 	case "cold":
 		return isLaunch && launch.Cold == (value == "true"), launch.Cold
 	case "runs":
@@ -152,6 +154,8 @@ func (a *actor) holds(key, value string) (ok bool, got any) {
 		case Decided:
 			if said = b.Verdict.Text; key == "winner" {
 				said = name(b.Verdict.Winner)
+			} else if key == "noise" {
+				said = fmt.Sprintf("%.3f", b.Verdict.Noise)
 			}
 		case Serving:
 			if key == "serving" {

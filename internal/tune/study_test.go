@@ -81,6 +81,20 @@ values = [0.9, 0.85]
 [axis."--cpu-offload-gb"]
 values = [4, 16]
 `, nil, []string{"baseline", "--z 2", "--z 10", "--cpu-offload-gb 16", "--cpu-offload-gb 4", "--mem-fraction-static 0.85", "--mem-fraction-static 0.9"}},
+		{"a product: the least of the first axis first, then of the next", `
+search = "product"
+[axis."--a"]
+values = [2, 1]
+[axis."--b"]
+values = [8, 4]
+`, nil, []string{"baseline", "--a 1, --b 4", "--a 1, --b 8", "--a 2, --b 4", "--a 2, --b 8"}},
+		{"a trial of its own that an axis spans too is planned once, under its own name", `
+[axis."--a"]
+values = [1, 2]
+[[trial]]
+name = "mine"
+set = { "--a" = 1 }
+`, nil, []string{"baseline", "mine", "--a 2"}},
 		{"explicit trials", `
 [[trial]]
 name = "big"
@@ -107,6 +121,43 @@ set = { "--tp" = 4 }
 			}
 			if diff := cmp.Diff(tt.want, names(trials)); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestRiskOfASetting: what changes nothing, or is known to take less, is safe;
+// what cannot be compared may take more.
+func TestRiskOfASetting(t *testing.T) {
+	const mem, offload = "--mem-fraction-static", "--cpu-offload-gb"
+	text := TextValue
+	tests := []struct {
+		name string
+		axis string
+		base map[string]Value
+		to   Value
+		want int
+	}{
+		{"more memory", mem, map[string]Value{mem: text("0.85")}, text("0.9"), 1},
+		{"less memory", mem, map[string]Value{mem: text("0.85")}, text("0.8"), 0},
+		{"the same, written otherwise", mem, map[string]Value{mem: text("0.9")}, text("0.90"), 0},
+		{"more offload takes less", offload, map[string]Value{offload: text("4")}, text("8"), 0},
+		{"less offload takes more", offload, map[string]Value{offload: text("4")}, text("0"), 1},
+		{"the same offload, written otherwise", offload, map[string]Value{offload: text("4")}, text("4.0"), 0},
+		{"the base is unknown", offload, nil, text("8"), 1},
+		{"zero, and the base is unknown", offload, nil, text("0"), 1},
+		{"the base is no number", offload, map[string]Value{offload: text("auto")}, text("8"), 1},
+		{"zero, and the base is no number", offload, map[string]Value{offload: text("auto")}, text("0"), 1},
+		{"no number, and the base is zero", offload, map[string]Value{offload: text("0")}, text("auto"), 1},
+		{"no number, and the base is some", mem, map[string]Value{mem: text("0.9")}, text("auto"), 1},
+		{"no order", "--x", nil, text("8"), 0},
+		{"another backend", "--attention-backend", nil, text("triton"), 2},
+		{"a patch", PatchesAxis, nil, text("mine"), 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := DefaultStudy().risk(map[string]Value{tt.axis: tt.to}, tt.base); got != tt.want {
+				t.Errorf("want %d, got %d", tt.want, got)
 			}
 		})
 	}
