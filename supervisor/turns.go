@@ -87,7 +87,6 @@ func (m *Machine) reload(b Reload) {
 	next, was := b.Options, m.opt
 	next.SGLang, next.Follower, next.Learned, next.Argv, next.Rungs = was.SGLang, was.Follower, was.Learned, was.Argv, was.Rungs
 	next.Check.Cannot = was.Check.Cannot
-	next.Check.Cannot = was.Check.Cannot
 	if err := next.validate(); err != nil {
 		m.say("reloaded", fmt.Sprintf("the configuration stays as it was: %v", err), "by", b.By, "refused", err.Error())
 		return
