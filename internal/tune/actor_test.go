@@ -263,6 +263,11 @@ func (a *actor) act(verb string, args []string) error {
 			defer func() { a.study.Expect.Start = expected }()
 			a.study.Expect.Start, _ = time.ParseDuration(set["took"])
 		}
+		if set["point"] != "" { // what each point takes
+			expected := a.study.Expect.Load
+			defer func() { a.study.Expect.Load = expected }()
+			a.study.Expect.Load, _ = time.ParseDuration(set["point"])
+		}
 		return a.serve(a.client(set))
 	case "all": // every launch up to a stage, or to the end
 		for range 200 {
@@ -351,6 +356,9 @@ func (a *actor) client(set map[string]string) result {
 			m.Result.Completed = int(number(v))
 		}
 		m.Problem = set["problem"]
+		if p.Probe && set["lost"] != "" {
+			m.Problem = set["lost"]
+		}
 		return m
 	}
 }

@@ -27,6 +27,23 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+// A fresh launch is compared with the fresh launches of the baseline, not with
+// those that the finalists were chosen by.
+func TestBesideAFreshLaunch(t *testing.T) {
+	a := newActor(t)
+	a.study.Axes["--a"] = axisOf(1)
+	a.plan()
+	for _, rate := range []float64{100, 120, 100, 110, 121} {
+		if err := a.serve(flat(rate)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := a.n.Summary().Launches[4]
+	if want := 121.0 / 110; math.Abs(fresh.Ratio-want) > 1e-9 {
+		t.Errorf("launch 5 (%s) is at %v of the baseline, want %v", fresh.Trial.Name, fresh.Ratio, want)
+	}
+}
+
 // Riskier trials come later: new code, then kernels, then more memory than the
 // base has, or a value of which nobody knows whether it is more.
 func TestRisk(t *testing.T) {
