@@ -91,7 +91,12 @@ func (b *box) server() int {
 // gone waits until no process of the stage lives, for at most limit.
 func (b *box) gone(limit time.Duration) {
 	b.t.Helper()
-	marker := "SGLAUNCH_REHEARSAL_STATE=" + b.stage.State
+	b.none("SGLAUNCH_REHEARSAL_STATE="+b.stage.State, limit)
+}
+
+// none waits until no process has the marker in its environment.
+func (b *box) none(marker string, limit time.Duration) {
+	b.t.Helper()
 	for deadline := time.Now().Add(limit); ; {
 		left, err := proc.WithMarker(marker)
 		if err != nil {

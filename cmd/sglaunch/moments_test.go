@@ -159,21 +159,9 @@ func (b *box) strike(who string) {
 
 // left waits until no process of sglaunch is left of a launch whose shim died.
 func (b *box) left(limit time.Duration) {
+	b.t.Helper()
 	<-b.done
-	mark := "SGLAUNCH_STATE=" + filepath.Join(b.dir, "state")
-	for deadline := time.Now().Add(limit); ; {
-		all, err := proc.WithMarker(mark)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		if len(all) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("after %s: %v", limit, all)
-		}
-		time.Sleep(20 * time.Millisecond) // the pause of a poll
-	}
+	b.none("SGLAUNCH_STATE="+filepath.Join(b.dir, "state"), limit)
 }
 
 // heal runs sglaunch recover, and returns what it said.

@@ -64,16 +64,10 @@ use = "flashinfer-cutlass-autotune"
 	if _, err := os.Stat(filepath.Join(u.dir, "state", "tune", "night", "winner.toml")); err != nil {
 		t.Error(err)
 	}
-	u.signal(syscall.SIGTERM)
-	if code := u.wait(); code != exitOK {
-		t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
-	}
+	u.stopped()
 	u.run()
 	u.await(serves) // after a reboot the unit of the night is the unit that serves
-	u.signal(syscall.SIGTERM)
-	if code := u.wait(); code != exitOK {
-		t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
-	}
+	u.stopped()
 	u.untouched()
 }
 
@@ -102,10 +96,7 @@ return = ["sh", "-c", "echo return >>router"]
 	if calls := u.router(); calls != "drain return drain return" {
 		t.Errorf("in the morning the router had heard: %s", calls)
 	}
-	u.signal(syscall.SIGTERM)
-	if code := u.wait(); code != exitOK {
-		t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
-	}
+	u.stopped()
 	u.untouched()
 }
 
@@ -165,10 +156,7 @@ func TestTuneBadClients(t *testing.T) {
 			if st := u.night(); trouble != "no-record" && (st.Winner != "" || st.Serving != tune.BaselineID) {
 				t.Errorf("the night found %+v", st)
 			}
-			u.signal(syscall.SIGTERM)
-			if code := u.wait(); code != exitOK {
-				t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
-			}
+			u.stopped()
 			u.untouched()
 		})
 	}
@@ -207,9 +195,6 @@ func TestTuneKilledAtRandom(t *testing.T) {
 		t.Errorf("after %d launches a verdict was reached: %v", launches, decided)
 	}
 	u.oneServer()
-	u.signal(syscall.SIGTERM)
-	if code := u.wait(); code != exitOK {
-		t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
-	}
+	u.stopped()
 	u.untouched()
 }

@@ -183,14 +183,20 @@ func TestTuneFailsUnderLoadAndServes(t *testing.T) {
 	if all := systemd.all(); strings.Contains(all, "STOPPING=1") || !strings.Contains(all, "WATCHDOG=1") || !strings.Contains(all, "STATUS=launch 2") {
 		t.Errorf("systemd was told:\n%s", all)
 	}
-	u.signal(syscall.SIGTERM)
-	if code := u.wait(); code != exitOK {
-		t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
-	}
+	u.stopped()
 	if !strings.Contains(systemd.all(), "STOPPING=1") {
 		t.Error("systemd was not told of the end")
 	}
 	u.untouched()
+}
+
+// stopped ends what runs, as a service manager does: in order, with status 0.
+func (u *tuning) stopped() {
+	u.t.Helper()
+	u.signal(syscall.SIGTERM)
+	if code := u.wait(); code != exitOK {
+		u.t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
+	}
 }
 
 // checkVerdict: the launch died under load, and within two seconds, or what a
@@ -281,10 +287,7 @@ func TestTuneKilled(t *testing.T) {
 		t.Errorf("another server serves: %d, not %d", now, before)
 	}
 	u.oneServer()
-	u.signal(syscall.SIGTERM)
-	if code := u.wait(); code != exitOK {
-		t.Errorf("exit code %d:\n%s", code, u.stderr.bytes())
-	}
+	u.stopped()
 	u.untouched()
 }
 
