@@ -81,3 +81,30 @@ func TestFollowBegins(t *testing.T) {
 		_ = f.Close()
 	}
 }
+
+// A part that was set aside between being listed and being opened is not taken
+// for the one that is written since: what is in it would be lost.
+func TestFollowIsNotFooledByARotation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "server.log")
+	book, err := Create(path, Rotation{Size: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Follow(path, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	listed, err := Parts(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := book.WriteAt([]byte("a line.\n"), int64(8*i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if file, err := f.open(listed[len(listed)-1]); !errors.Is(err, errTurned) {
+		t.Errorf("it opened %v, %v", file, err)
+	}
+}

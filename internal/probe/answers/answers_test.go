@@ -78,6 +78,16 @@ func TestRunOfOneToken(t *testing.T) {
 	})
 }
 
+// The bounds that docs/answers.md speaks of.
+func TestBoundOfARun(t *testing.T) {
+	for length, faulty := range map[int]bool{31: false, 32: true} {
+		a := Answer{Text: "x", Tokens: slices.Repeat([]int{7}, length)}
+		if got := a.Fault(); (got != "") != faulty {
+			t.Errorf("a run of %d: %q", length, got)
+		}
+	}
+}
+
 func TestOneProbabilityThatIsNone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := sound(t)
