@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -66,17 +67,14 @@ type Journal struct {
 
 // CreateJournal begins a new journal; the file must not exist.
 func CreateJournal(path string, h Header) (*Journal, error) {
-	h.V = JournalVersion
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := wholeFile(path, h, func() error {
+		if _, err := os.Lstat(path); err == nil {
+			return fs.ErrExist
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot begin the journal: %w", err)
-	}
-	line, err := json.Marshal(h)
-	if err == nil {
-		_, err = f.Write(append(line, '\n'))
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot begin the journal: %w", err), f.Close())
 	}
 	return startJournal(path, f), nil
 }
@@ -184,30 +182,41 @@ func (j *Journal) write(f *os.File) {
 	j.note(errors.Join(w.Flush(), f.Close()))
 }
 
-// nextFile makes the new file whole before it takes the old one's place, so
-// that a death in between leaves one journal that can be read.
+// nextFile begins a new file and keeps the old one beside it.
 func (j *Journal) nextFile(h Header) (*os.File, error) {
-	h.V = JournalVersion
-	line, err := json.Marshal(h)
+	f, err := wholeFile(j.path, h, func() error {
+		_ = os.Remove(j.path + ".1") // there may be none; Link finds what is left
+		return os.Link(j.path, j.path+".1")
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot rotate the journal: %w", err)
 	}
-	fresh := j.path + ".next"
+	return f, nil
+}
+
+// wholeFile makes a file whole before it takes its place: a death in between
+// leaves a journal that can be read, or none. makeRoom is called before it does.
+func wholeFile(path string, h Header, makeRoom func() error) (*os.File, error) {
+	h.V = JournalVersion
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	fresh := path + ".next"
 	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("cannot rotate the journal: %w", err)
+		return nil, err
 	}
 	_, err = f.Write(append(line, '\n'))
 	err = errors.Join(err, f.Sync())
 	if err == nil {
-		_ = os.Remove(j.path + ".1") // there may be none; Link finds what is left
-		err = os.Link(j.path, j.path+".1")
+		err = makeRoom()
 	}
 	if err == nil {
-		err = os.Rename(fresh, j.path)
+		err = os.Rename(fresh, path)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot rotate the journal: %w", err), f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }

@@ -1,6 +1,9 @@
 package supervisor
 
 import (
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -186,6 +189,31 @@ func writeScript(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// A supervisor that dies, or meets a full disk, while it begins the journal leaves
+// none that the next one could not read; and none is begun twice.
+func TestJournalIsBegunWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	if _, err := CreateJournal(path, Header{Snapshot: json.RawMessage("{")}); err == nil {
+		t.Fatal("a header that cannot be written began a journal")
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what could not be begun is there: %v", err)
+	}
+	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: DefaultOptions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateJournal(path, Header{Launch: "y"}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a journal was begun over another: %v", err)
+	}
+	if header, _ := readJournalFile(t, path); header.Launch != "x" {
+		t.Errorf("the journal is now that of %q", header.Launch)
+	}
 }
 
 // A journal that goes on in a new file: what was before is in its first line,

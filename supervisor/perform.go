@@ -99,7 +99,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	if h.Sampler != nil {
 		h.gpus = gpu.Start(gpu.Options{Argv: h.Sampler, Interval: h.settings().Starting})
 	}
-	_, _ = h.launch.NewAttempt(max(hello.Attempt, 1)) // for what is told before there is an attempt; it may exist
+	_, _ = h.launch.NewAttempt(max(hello.Attempt, 1)) // for what is told before there is an attempt
 	h.work.Go(h.sendOrders)
 	h.work.Go(h.writeRecords)
 	h.work.Go(h.writeSamples)
@@ -265,7 +265,7 @@ func (h *Hands) attemptFolder(attempt int) statedir.Attempt {
 // supervisor before made.
 func (h *Hands) takeAttempt(attempt int) {
 	if _, err := h.launch.NewAttempt(attempt); err != nil {
-		_ = err // it exists, or the disk refuses it; then every write says so
+		_ = err // the disk refuses it; then every write says so
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -60,15 +60,22 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		}
 	}
 	b := openNest(t)
+	run := "before the first"
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("run %s, SGLAUNCH_SEED=%d", run, seed)
+		}
+	})
 	for i := range runs {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		m := moment{
 			who:   []string{"supervisor", "sampler", "shim", "all"}[i%4],
 			after: time.Duration(r.Int64N(int64(900 * time.Millisecond))), stop: r.IntN(3) == 0,
 		}
+		run = fmt.Sprintf("%d, %s", i, m)
 		b.survive(t, m)
 		if t.Failed() {
-			t.Fatalf("run %d of SGLAUNCH_SEED=%d: %s\n%s", i, seed, m, b.stderr.bytes())
+			t.Fatalf("%s", b.stderr.bytes())
 		}
 		if done := i + 1; done%50 == 0 {
 			t.Logf("%d deaths survived", done)

@@ -112,18 +112,17 @@ func (l Launch) Current() string { return filepath.Join(l.Path, "current") }
 
 func (l Launch) attempts() string { return filepath.Join(l.Path, "attempts") }
 
-// NewAttempt makes the folder of attempt n and points Current at it. It fails
-// with fs.ErrExist where there is one already.
+// NewAttempt makes the folder of attempt n and points Current at it. It may be
+// asked again, and makes what a death in between has left out.
 func (l Launch) NewAttempt(n int) (Attempt, error) {
 	a := l.Attempt(n)
 	if n < 1 {
 		return Attempt{}, fmt.Errorf("cannot make attempt %d: attempts count from 1", n)
 	}
-	if err := os.Mkdir(a.Path, DirMode); err != nil {
-		return Attempt{}, fmt.Errorf("cannot make the folder %q: %w", a.Path, plain(err))
-	}
-	if err := os.Mkdir(a.Evidence(), DirMode); err != nil {
-		return Attempt{}, fmt.Errorf("cannot make the folder %q: %w", a.Evidence(), plain(err))
+	for _, folder := range []string{a.Path, a.Evidence()} {
+		if err := os.Mkdir(folder, DirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return Attempt{}, fmt.Errorf("cannot make the folder %q: %w", folder, plain(err))
+		}
 	}
 	target := filepath.Join("attempts", strconv.Itoa(n))
 	if err := renameio.Symlink(target, l.Current()); err != nil {

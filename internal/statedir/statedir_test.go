@@ -147,8 +147,12 @@ func TestAttempts(t *testing.T) {
 			t.Errorf("attempt %d has no folder for evidence: %v", n, err)
 		}
 	}
-	if _, err := l.NewAttempt(3); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("attempt 3 again: %v", err)
+	// A supervisor that died on the way left the folder and nothing else.
+	if err := errors.Join(os.Remove(l.Attempt(11).Evidence()), os.Remove(l.Current())); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := l.NewAttempt(11); err != nil || !exists(a.Evidence()) || !exists(l.Current()) {
+		t.Errorf("attempt 11 again: %v", err)
 	}
 	if _, err := l.NewAttempt(0); err == nil {
 		t.Error("attempt 0 was made")
@@ -253,4 +257,9 @@ func TestSocket(t *testing.T) {
 	if _, err := (Dir{Runtime: "/run"}).Socket("../x"); err == nil {
 		t.Error("a name may leave its folder")
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
