@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -112,7 +113,7 @@ func (m *Machine) checked(b Checked) {
 			m.unchecked(b.Undone)
 		}
 	case b.Answers == 0:
-		m.unchecked(or(b.Undone, "there was no answer"))
+		m.unchecked(cmp.Or(b.Undone, "there was no answer"))
 	default:
 		m.sound(b)
 	}
@@ -164,7 +165,7 @@ func (m *Machine) corrupt(b Checked) {
 // checkFields is what the records keep of a check. sound: later ones may be held
 // against it.
 func (m *Machine) checkFields(b Checked, result string, sound bool) []any {
-	return []any{"output_check", result, "sound", sound, "reason", or(b.Corrupt, b.Undone), "answers", b.Answers, "tokens", b.Tokens,
+	return []any{"output_check", result, "sound", sound, "reason", cmp.Or(b.Corrupt, b.Undone), "answers", b.Answers, "tokens", b.Tokens,
 		"asked", b.Asked, "faulty", b.Faulty, "variety", b.Variety, "seconds", m.now.Sub(m.run.CheckAsked).Seconds()}
 }
 

@@ -9,13 +9,13 @@ import (
 // DescribeEntry shows a step as a few lines for a person.
 func DescribeEntry(e Entry, after State) string {
 	var b strings.Builder
-	kind, body, err := bodies.encode(e.Event.Body)
+	kind, body, err := e.Event.Named()
 	if err != nil {
 		return err.Error() + "\n"
 	}
 	fmt.Fprintf(&b, "%s  %-14s %s -> %s\n", e.Event.At.Format("15:04:05.000"), kind, clip(body), after)
 	for _, effect := range e.Effects {
-		name, content, err := acts.encode(effect.Body)
+		name, content, err := effect.Named()
 		if err != nil {
 			continue
 		}

@@ -141,9 +141,12 @@ type effectJSON struct {
 	Body    json.RawMessage `json:"body,omitempty"`
 }
 
+// Named returns the name of the effect's act in the journal, and its JSON.
+func (e Effect) Named() (kind string, body json.RawMessage, err error) { return acts.encode(e.Body) }
+
 // MarshalJSON writes the effect with the name of its act.
 func (e Effect) MarshalJSON() ([]byte, error) {
-	kind, body, err := acts.encode(e.Body)
+	kind, body, err := e.Named()
 	if err != nil {
 		return nil, err
 	}

@@ -351,9 +351,12 @@ type eventJSON struct {
 	Body    json.RawMessage `json:"body,omitempty"`
 }
 
+// Named returns the name of the event's body in the journal, and its JSON.
+func (e Event) Named() (kind string, body json.RawMessage, err error) { return bodies.encode(e.Body) }
+
 // MarshalJSON writes the event with the name of its body.
 func (e Event) MarshalJSON() ([]byte, error) {
-	kind, body, err := bodies.encode(e.Body)
+	kind, body, err := e.Named()
 	if err != nil {
 		return nil, err
 	}

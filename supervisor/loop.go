@@ -151,7 +151,7 @@ func (l *Loop) record(e Event, effects []Effect) {
 		return
 	}
 	snapshot, err := l.machine.Snapshot()
-	if err == nil && l.journal.Rotate(Header{Time: e.At, Options: l.machine.opt, Snapshot: snapshot, Seen: maps.Clone(l.seen)}) {
+	if err == nil && l.journal.Rotate(Header{Time: e.At, Options: l.machine.Options(), Snapshot: snapshot, Seen: maps.Clone(l.seen)}) {
 		l.since = 0
 	}
 }

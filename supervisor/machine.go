@@ -47,6 +47,12 @@ func NewMachine(opt Options) (*Machine, error) {
 	return &Machine{opt: opt, state: StateIdle}, nil
 }
 
+// Options returns what the machine decides by now.
+func (m *Machine) Options() Options { return m.opt }
+
+// Asks returns how insistently the end of the launch was asked for; 0 is not at all.
+func (m *Machine) Asks() int { return m.asks }
+
 // State returns where the launch stands.
 func (m *Machine) State() State { return m.state }
 

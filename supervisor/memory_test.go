@@ -66,22 +66,20 @@ func (r *remembering) read(code int) history.Launch {
 	return l
 }
 
-// play gives a machine the actions of a script, and the history what it says.
-func (r *remembering) play(a *actor, lines ...string) {
+// play performs actions, and gives the history what the machine says.
+func (r *remembering) play(a *honest, actions ...string) {
 	r.t.Helper()
-	for _, line := range lines {
+	for _, action := range actions {
 		a.effects = nil
 		before := len(a.log)
-		words, err := splitWords(line)
-		must(r.t, err)
-		must(r.t, a.act(words[0].text, words[1:]))
+		a.act(action)
 		r.now = a.now
 		r.hear(a, before)
 	}
 }
 
 // hear is what Hands and the reader's hook do, in the order of the events.
-func (r *remembering) hear(a *actor, before int) {
+func (r *remembering) hear(a *honest, before int) {
 	for _, e := range a.log[before:] {
 		if s, ok := e.Body.(Seen); ok {
 			r.seen(e.Attempt, s.Observation, e.At)
@@ -95,24 +93,23 @@ func (r *remembering) hear(a *actor, before int) {
 	}
 }
 
-func (r *remembering) actor() *actor {
-	a := newActor(r.t)
-	a.now = r.now
-	a.opt.Argv = r.setup.Argv
+func (r *remembering) honest() *honest {
+	a := &honest{t: r.t, opt: DefaultOptions(), now: r.now}
+	a.opt.SGLang, a.opt.Backoff.Jitter, a.opt.Argv = true, 0, r.setup.Argv
 	return a
 }
 
 // start plays a start whose weights take so long.
-func (r *remembering) start(load time.Duration) *actor {
+func (r *remembering) start(load time.Duration) *honest {
 	r.t.Helper()
-	a := r.actor()
-	r.play(a, "go starting")
+	a := r.honest()
+	r.play(a, "start")
 	for _, step := range []struct {
 		after  time.Duration
 		action string
 	}{
 		{20 * time.Second, "phase distributed_init"}, {time.Minute, "phase loading_weights"},
-		{load / 2, "progress done=41 total=83"}, {load / 2, "phase kv_cache"}, {10 * time.Second, "phase graph_capture"}, {5 * time.Minute, "phase warmup"}, {30 * time.Second, "ready"},
+		{load / 2, "progress 41 83"}, {load / 2, "phase kv_cache"}, {10 * time.Second, "phase graph_capture"}, {5 * time.Minute, "phase warmup"}, {30 * time.Second, "ready"},
 	} {
 		a.now = a.now.Add(step.after)
 		r.play(a, step.action)
@@ -133,8 +130,8 @@ func TestMemoryThreeStartsTeachTheFourth(t *testing.T) {
 	}
 	r := remember(t, dir)
 	defer r.finish(0)
-	a := r.actor()
-	r.play(a, "go starting")
+	a := r.honest()
+	r.play(a, "start")
 	told := r.addTo(Report{Event: "phase", Text: "server is process 7", Fields: map[string]any{"phase": "starting"}}, r.now)
 	if !strings.Contains(told.Text, "server is process 7; ready in about 22 min, a start usually takes 21 to 24 min here") {
 		t.Errorf("says %q", told.Text)
@@ -158,8 +155,8 @@ func TestMemoryThreeStartsTeachTheFourth(t *testing.T) {
 func TestMemoryUnknownStaysUnknown(t *testing.T) {
 	r := remember(t, stateDir(t))
 	defer r.finish(0)
-	a := r.actor()
-	r.play(a, "go loading_weights")
+	a := r.honest()
+	r.play(a, "start", "phase loading_weights")
 	for _, report := range []Report{
 		{Event: "progress", Text: "weights 1 of 83", Fields: map[string]any{"done": int64(1), "total": int64(83), "phase": "loading_weights"}},
 		{Event: "progress", Text: "graphs 9 of 10", Fields: map[string]any{"done": int64(9), "total": int64(10), "phase": "graph_capture"}},
@@ -195,15 +192,15 @@ func TestMemorySlowerThanUsual(t *testing.T) {
 // ran with: patches in force, flags as rungs changed them.
 func TestMemoryKeysOfAttempts(t *testing.T) {
 	r := remember(t, stateDir(t), "one", "two")
-	a := r.actor()
+	a := r.honest()
 	a.patches = []ActivePatch{{Name: "one", Files: []string{"/site/one.py"}}}
 	rungs, err := ReadyRungs([]string{"graph-capture-oom"})
 	must(t, err)
 	a.opt.Rungs = rungs
-	r.play(a, "go starting")
+	r.play(a, "start")
 	r.compiling(1, []string{"ninja", "gcc"}) // a warm start runs them too
 	r.story.found = warmth{pages: history.Warm, jit: history.Warm, private: history.Cold}
-	r.play(a, "phase graph_capture", "crash oom_graph_capture high", "go starting")
+	r.play(a, "phase graph_capture", "crash oom_graph_capture high", "start")
 	r.compiling(2, []string{"ptxas"})
 	r.spawning(2, r.setup, Spawn{Env: map[string]string{"TRITON_CACHE_DIR": Private + "/triton"}})
 	l := r.read(10)
@@ -225,7 +222,7 @@ func TestMemoryKeysOfAttempts(t *testing.T) {
 
 func TestMemoryChangedFlagsAreAnotherServer(t *testing.T) {
 	r := remember(t, stateDir(t))
-	r.play(r.actor(), "go starting")
+	r.play(r.honest(), "start")
 	r.spawning(1, r.setup, Spawn{Flags: []FlagChange{{"--mem-fraction-static", "0.8"}}})
 	if l := r.read(0); l.Attempts[0].Key.Flags == l.Key.Flags {
 		t.Error("a changed flag left the key as it was")
@@ -237,15 +234,15 @@ func TestMemoryChangedFlagsAreAnotherServer(t *testing.T) {
 func TestMemoryBudgetsOutliveARestart(t *testing.T) {
 	dir := stateDir(t)
 	r := remember(t, dir)
-	a := r.actor()
+	a := r.honest()
 	a.opt.Attempts, a.opt.SameCause, a.opt.NoProgress = 3, 0, 0
 	for range 3 {
-		r.play(a, "go loading_weights", "crash nccl_error medium")
+		r.play(a, "start", "phase loading_weights", "crash nccl_error medium")
 	}
 	if a.m.State() != StateEnded {
 		t.Fatalf("the loop goes on: %s", a.m.State())
 	}
-	r.finish(a.m.code)
+	r.finish(a.finish().Code)
 
 	next := remember(t, dir)
 	next.now = a.now
@@ -253,15 +250,16 @@ func TestMemoryBudgetsOutliveARestart(t *testing.T) {
 	if begin.Earlier == nil || len(begin.Earlier.Spawns) != 3 || begin.Earlier.Cause != "nccl_error" || begin.Earlier.Same != 3 {
 		t.Fatalf("it leaves %+v", begin.Earlier)
 	}
-	b := next.actor()
+	b := next.honest()
 	b.opt = a.opt
 	b.send(begin)
 	next.hear(b, 0)
-	next.play(b, "go loading_weights", "crash nccl_error medium")
-	if !strings.Contains(b.told(), "4 launches in 2h0m0s are used up") || b.m.code != codeLater {
-		t.Errorf("after one more crash it says %q and ends with %d", b.told(), b.m.code)
+	next.play(b, "start", "phase loading_weights", "crash nccl_error medium")
+	end := b.finish()
+	if !strings.Contains(end.Reason, "4 launches in 2h0m0s are used up") || end.Code != codeLater {
+		t.Errorf("after one more crash it ends with %d: %s", end.Code, end.Reason)
 	}
-	next.finish(b.m.code)
+	next.finish(end.Code)
 
 	other := remember(t, dir, "a patch")
 	defer other.finish(0)
@@ -276,9 +274,9 @@ func TestMemoryBudgetsOutliveARestart(t *testing.T) {
 func TestMemoryOfTheLastGoodStart(t *testing.T) {
 	dir := stateDir(t)
 	r := remember(t, dir, "one", "two")
-	a := r.actor()
+	a := r.honest()
 	a.patches = []ActivePatch{{Name: "two", Files: []string{"/site/two.py"}}}
-	r.play(a, "go up", "stop", "end")
+	r.play(a, "start", "ready", "stop")
 	r.finish(0)
 	next := remember(t, dir, "one", "two", "three")
 	defer next.finish(0)
@@ -293,16 +291,14 @@ func TestMemoryOfTheLastGoodStart(t *testing.T) {
 func TestMemoryResumes(t *testing.T) {
 	dir := stateDir(t)
 	r := remember(t, dir)
-	a := r.actor()
+	a := r.honest()
 	var entries []Entry
 	m, err := NewMachine(a.opt)
 	must(t, err)
 	r.finish(0) // the one before is cut off here
-	for _, line := range []string{"go starting", "phase loading_weights", "progress done=41 total=83", "phase kv_cache"} {
+	for _, action := range []string{"start", "phase loading_weights", "progress 41 83", "phase kv_cache"} {
 		a.now = a.now.Add(time.Minute)
-		words, err := splitWords(line)
-		must(t, err)
-		must(t, a.act(words[0].text, words[1:]))
+		a.act(action)
 	}
 	for _, e := range a.log {
 		entries = append(entries, Entry{Event: e, Effects: m.Step(e)})

@@ -108,7 +108,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	if h.Quiet {
 		h.order(wire.Message{Type: wire.Quiet, Off: true})
 	}
-	for _, sig := range unheard(hello.Asked, l.machine.asks) {
+	for _, sig := range unheard(hello.Asked, l.machine.Asks()) {
 		loop.Post(0, StopAsked{By: signalName(sig)})
 	}
 	if hello.Attempt > 0 {

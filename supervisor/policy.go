@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -265,7 +266,7 @@ func codeOf(c phases.Cause, person, certain bool) int {
 // causeText is the failure in a sentence.
 func (m *Machine) causeText() string {
 	r := &m.run
-	name := or(r.Cause, "unknown")
+	name := cmp.Or(r.Cause, "unknown")
 	if r.Diagnosis.Text == "" || r.Diagnosis.Cause != r.Cause {
 		return fmt.Sprintf("%s: %s", name, r.Why)
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -104,7 +105,7 @@ func (m *Machine) rung(c phases.Cause) (Decision, bool) {
 func (m *Machine) fits(r Rung) bool {
 	run := &m.run
 	switch {
-	case len(r.Causes) > 0 && !slices.Contains(r.Causes, or(run.Cause, "unknown")),
+	case len(r.Causes) > 0 && !slices.Contains(r.Causes, cmp.Or(run.Cause, "unknown")),
 		len(r.Phases) > 0 && !slices.Contains(r.Phases, run.Phase),
 		r.Activity != "" && r.Activity != run.Activity,
 		r.Idle && !run.Idle && m.budget.Same < 2:

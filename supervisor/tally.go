@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -93,7 +94,7 @@ func (t *tally) ended(attempt int, field func(string) string) {
 	if failures == nil {
 		failures = map[string]int{}
 	}
-	failures[or(field("cause"), "unknown")]++
+	failures[cmp.Or(field("cause"), "unknown")]++
 	t.failures = failures
 }
 

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -130,7 +131,7 @@ func (a *actor) fact(verb string, g args) error {
 
 // observed sends a fact from the output.
 func (a *actor) observed(verb string, g args) error {
-	o := phases.Observation{Rule: verb, Rank: or(g.named["rank"], "TP0"), Line: 7, Text: g.text, Phase: a.m.Phase()}
+	o := phases.Observation{Rule: verb, Rank: cmp.Or(g.named["rank"], "TP0"), Line: 7, Text: g.text, Phase: a.m.Phase()}
 	switch verb {
 	case "phase":
 		p, err := phases.ParsePhase(g.at(0))

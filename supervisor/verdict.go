@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -187,7 +188,7 @@ func (m *Machine) explain(b bound) string {
 		return fmt.Sprintf("quiet %s in %s (patience %s); %s", round(quiet), r.Phase, limit.Quiet, m.standing())
 	case "timeout":
 		return fmt.Sprintf("%s for %s, over its limit of %s, though something moved (%s)", r.Phase,
-			round(m.now.Sub(r.PhaseAt)), limit.Timeout, or(r.MovedBy, "nothing yet"))
+			round(m.now.Sub(r.PhaseAt)), limit.Timeout, cmp.Or(r.MovedBy, "nothing yet"))
 	case "unwell":
 		return fmt.Sprintf("%s, for %s, and nothing moved; %s", r.Bad, round(m.now.Sub(r.Unwell)), m.standing())
 	default: // ready_timeout
@@ -276,11 +277,4 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

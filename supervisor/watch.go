@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -215,7 +216,7 @@ func (w *watcher) goneRanks(server wire.Proc) *RankGone {
 				w.ranks[pid] = name
 			}
 		case !alive && (title != "" || w.lostChild(p, server)):
-			gone := &RankGone{Rank: or(title, "a process of the server"), Proc: p}
+			gone := &RankGone{Rank: cmp.Or(title, "a process of the server"), Proc: p}
 			if status, ok := proc.ExitStatus(pid); ok {
 				gone.Status = &wire.Status{Code: max(status.ExitStatus(), 0)}
 				if status.Signaled() {

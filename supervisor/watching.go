@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func (m *Machine) tellProgress(o phases.Observation) {
 
 // counted says a counter as a person would: "weights 41 of 83".
 func counted(o phases.Observation) string {
-	what := or(o.Unit, o.RankPhase.String())
+	what := cmp.Or(o.Unit, o.RankPhase.String())
 	if o.Unit == "shards" {
 		what = "weights"
 	}
