@@ -10,11 +10,12 @@ import (
 	"sglaunch/internal/probe"
 	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/statedir"
+	"sglaunch/supervisor/machine"
 )
 
 // checkOutput asks the ready server for answers and says what is to be thought
 // of them. What the server is asked meanwhile is our doing: nobody is served.
-func (h *Hands) checkOutput(ctx context.Context, attempt int, size CheckSize) Body {
+func (h *Hands) checkOutput(ctx context.Context, attempt int, size machine.CheckSize) machine.Body {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h.mu.Lock()
@@ -25,7 +26,7 @@ func (h *Hands) checkOutput(ctx context.Context, attempt int, size CheckSize) Bo
 	heard := h.watch.proberOf(attempt).Ask(ctx, probe.Check(size), h.front.answered)
 	base := h.launch.memory.soundAnswers()
 	v := answers.Judge(heard.Answers, heard.Tokens, base)
-	c := Checked{
+	c := machine.Checked{
 		Answers: v.Answers, Tokens: v.Tokens, Asked: v.Asked, Faulty: v.Faulty, Variety: v.Variety,
 		Corrupt: v.Why, Undone: heard.Undone, Silent: heard.Silent,
 		Sees: answers.Smallest(v.Answers, answers.Confidence), Confidence: answers.Confidence,

@@ -11,6 +11,7 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // snapshotLimit bounds the question to the driver before a spawn; a driver
@@ -19,7 +20,7 @@ const snapshotLimit = 10 * time.Second
 
 // preflight looks at what the attempt will need. What is certain to fail is
 // refused; all else is told.
-func (h *Hands) preflight(ctx context.Context, attempt int, beside []Neighbour) Body {
+func (h *Hands) preflight(ctx context.Context, attempt int, beside []machine.Neighbour) machine.Body {
 	var looked sync.WaitGroup
 	looked.Go(func() { h.launch.memory.measure(ctx, attempt) })
 	defer looked.Wait()
@@ -35,9 +36,9 @@ func (h *Hands) preflight(ctx context.Context, attempt int, beside []Neighbour) 
 
 // refusal is what the failed checks come to: their sentences, and the cause for
 // which there is the least hope.
-func refusal(checks []preflight.Check) (p Preflighted) {
+func refusal(checks []preflight.Check) (p machine.Preflighted) {
 	var texts []string
-	worst := codeStopped
+	worst := machine.CodeStopped
 	for _, c := range preflight.Failed(checks) {
 		texts = append(texts, c.Found+advice(c))
 		if code := refusalCode(c.Cause); code > worst {
@@ -50,7 +51,7 @@ func refusal(checks []preflight.Check) (p Preflighted) {
 
 func refusalCode(cause string) int {
 	c, _ := phases.LookupCause(cause)
-	return codeOf(c, false, true)
+	return machine.CodeOf(c, false, true)
 }
 
 // RefusalCode is the exit code of a launch that these checks refuse; 0 where
@@ -58,7 +59,7 @@ func refusalCode(cause string) int {
 func RefusalCode(checks []preflight.Check) int {
 	p := refusal(checks)
 	if p.Refused == "" {
-		return codeStopped
+		return machine.CodeStopped
 	}
 	return refusalCode(p.Cause)
 }
@@ -105,7 +106,7 @@ func advice(c preflight.Check) string {
 
 // Check runs the checks of a launch and starts nothing: `sglaunch check`. It
 // tells too what a look at the answers will cost, and who may read the status.
-func Check(ctx context.Context, s Setup, o Options) []preflight.Check {
+func Check(ctx context.Context, s Setup, o machine.Options) []preflight.Check {
 	h := &Hands{Setup: s, ctx: ctx, gpus: gpu.Absent("not looked at")}
 	if s.Sampler != nil {
 		h.gpus = gpu.Start(gpu.Options{Argv: s.Sampler})
@@ -125,7 +126,7 @@ func Check(ctx context.Context, s Setup, o Options) []preflight.Check {
 
 // costOfAnswers says beforehand what the look at the answers costs, or why
 // there will be none.
-func (s Setup) costOfAnswers(o OutputCheck) preflight.Check {
+func (s Setup) costOfAnswers(o machine.OutputCheck) preflight.Check {
 	c := preflight.Check{Name: "output check", Status: preflight.OK}
 	cannot, wanted := s.cannotCheck(), o.Mode == "always" || o.Mode == "auto" && len(s.Patches) > 0
 	switch {

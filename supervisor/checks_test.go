@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sglaunch/internal/preflight"
+	"sglaunch/supervisor/machine"
 )
 
 // What a check refuses has the exit code that the launch would end with, and
@@ -22,10 +23,10 @@ func TestRefusalCode(t *testing.T) {
 		cause  string
 	}{
 		{failed(), 0, ""},
-		{failed("port_in_use"), codeLater, "port_in_use"},
-		{failed("port_in_use", "import_error"), codeNever, "import_error"},
-		{failed("model_path_missing", "port_in_use"), codeNever, "model_path_missing"},
-		{failed("driver_mismatch"), codeHeld, "driver_mismatch"},
+		{failed("port_in_use"), machine.CodeLater, "port_in_use"},
+		{failed("port_in_use", "import_error"), machine.CodeNever, "import_error"},
+		{failed("model_path_missing", "port_in_use"), machine.CodeNever, "model_path_missing"},
+		{failed("driver_mismatch"), machine.CodeHeld, "driver_mismatch"},
 	} {
 		if got := RefusalCode(test.checks); got != test.code {
 			t.Errorf("%v: code %d, want %d", test.checks, got, test.code)

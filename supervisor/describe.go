@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"sglaunch/supervisor/machine"
 )
 
 // DescribeEntry shows a step as a few lines for a person.
-func DescribeEntry(e Entry, after State) string {
+func DescribeEntry(e Entry, after machine.State) string {
 	var b strings.Builder
 	kind, body, err := e.Event.Named()
 	if err != nil {
@@ -19,7 +21,7 @@ func DescribeEntry(e Entry, after State) string {
 		if err != nil {
 			continue
 		}
-		if r, ok := effect.Body.(Report); ok {
+		if r, ok := effect.Body.(machine.Report); ok {
 			if r.Text != "" {
 				fmt.Fprintf(&b, "              says: %s\n", r.Text)
 			}

@@ -8,15 +8,16 @@ import (
 
 	"sglaunch/internal/mask"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // diagnose puts what a tracker knows into the machine's terms.
-func diagnose(t *phases.Tracker) Diagnosis {
+func diagnose(t *phases.Tracker) machine.Diagnosis {
 	if t == nil {
-		return Diagnosis{}
+		return machine.Diagnosis{}
 	}
 	r := t.Report()
-	d := Diagnosis{
+	d := machine.Diagnosis{
 		SGLang: t.IsSGLang(), Failed: r.Failed, Drain: r.Drained,
 		Confidence: r.Confidence, Phase: r.Phase.String(),
 	}

@@ -1,21 +1,23 @@
-// Package supervisor decides about a launch.
+// Package supervisor runs a launch: it gives the facts to the machine that
+// decides, and does what it wants done.
 //
 // One goroutine, the loop, takes events (facts from the shim, the output, the
-// samplers, the probes) in one order, gives each to the Machine, and hands the
-// effects that the machine wants to be performed outside. The machine is pure:
-// the same events give the same effects, so that the journal of a bad night
-// can be replayed and becomes a test.
+// samplers, the probes) in one order, gives each to the machine, and hands the
+// effects that it asks for to the performer. Everything that decides is in the
+// room machine; nothing here does.
 //
-//	event.go effect.go   what can be learnt, what can be done
-//	machine.go           Step: one event in, effects out
-//	ending.go            how an attempt ends
-//	verdict.go           slow or stuck
-//	policy.go            what follows an attempt
-//	reader.go            the shim's messages and the server's output as events
 //	loop.go              one goroutine, one timer, one order
-//	perform.go           the effects
-//	checking.go          whether the answers are right, before others are told
-//	view.go station.go   what is told and asked outside: socket, HTTP, systemd, hooks
+//	reader.go            the shim's messages and the server's output as events
+//	watch.go sources.go health.go hardware.go
+//	                     processes, GPUs, HTTP and kernel log as events
+//	perform.go           the effects; each has a file of its own
+//	  checks.go patching.go spawning.go soundness.go
+//	  evidence.go releasing.go aside.go batons.go
+//	journal.go replay.go every event and effect, for restarts and replay
+//	serve.go resume.go reload.go recover.go
+//	                     a launch from its begin, anew, otherwise, after its death
+//	memory.go story.go eta.go
+//	                     what earlier launches teach
+//	station.go asking.go what is told and asked outside: socket, HTTP, systemd, hooks
 //	look.go              a launch as another process sees it
-//	journal.go           every event and effect, for restarts and replay
 package supervisor

@@ -7,12 +7,13 @@ import (
 
 	"sglaunch/internal/history"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // addTo adds to what is told what only the past knows: how long the phase and
 // the whole start still take, and that a phase was slower than usual. Where the
 // past says nothing the report stays as it is.
-func (m *memory) addTo(r Report, at time.Time) Report {
+func (m *memory) addTo(r machine.Report, at time.Time) machine.Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch r.Event {
@@ -28,7 +29,7 @@ func (m *memory) addTo(r Report, at time.Time) Report {
 }
 
 // addLeft: "weights 41 of 83, about 6 min left, usually 14 to 17 min here".
-func (m *memory) addLeft(r Report, at time.Time) Report {
+func (m *memory) addLeft(r machine.Report, at time.Time) machine.Report {
 	done, _ := r.Fields["done"].(int64)
 	total, _ := r.Fields["total"].(int64)
 	// A rank that is ahead of the others says nothing about the launch's phase.
@@ -43,7 +44,7 @@ func (m *memory) addLeft(r Report, at time.Time) Report {
 }
 
 // addDrift: "loading_weights was 2.3 x slower than the last 10 on this disk".
-func (m *memory) addDrift(r Report) Report {
+func (m *memory) addDrift(r machine.Report) machine.Report {
 	before, _ := r.Fields["before"].(string)
 	p, err := phases.ParsePhase(before)
 	if err != nil {
@@ -60,7 +61,7 @@ func (m *memory) addDrift(r Report) Report {
 }
 
 // addReady: "ready in about 9 min, a start usually takes 14 to 17 min here".
-func (m *memory) addReady(r Report) Report {
+func (m *memory) addReady(r machine.Report) machine.Report {
 	next, _ := r.Fields["phase"].(string)
 	p, err := phases.ParsePhase(next)
 	if err != nil {
@@ -74,7 +75,7 @@ func (m *memory) addReady(r Report) Report {
 }
 
 // adding adds an estimate in words and, in seconds, for scripts.
-func adding(r Report, text, name string, e history.Estimate) Report {
+func adding(r machine.Report, text, name string, e history.Estimate) machine.Report {
 	r.Text += text
 	r.Fields = maps.Clone(r.Fields) // the journal holds the same map
 	if !e.Overdue {

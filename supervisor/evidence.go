@@ -15,15 +15,16 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/stacks"
 	"sglaunch/internal/statedir"
+	"sglaunch/supervisor/machine"
 )
 
 // gather writes down what can be known about a failing attempt before its
 // processes are ended: the last lines of each rank, the process table, the
 // GPUs. Each part may fail without the others.
-func (h *Hands) gather(ctx context.Context, attempt int, a GatherEvidence) Body {
+func (h *Hands) gather(ctx context.Context, attempt int, a machine.GatherEvidence) machine.Body {
 	folder := h.attemptFolder(attempt).Evidence()
 	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
-		return Evidence{Diagnosis: h.reader.Diagnosis()}
+		return machine.Evidence{Diagnosis: h.reader.Diagnosis()}
 	}
 	var aside sync.WaitGroup // what takes seconds, beside what does not
 	var found stacks.Finding
@@ -49,7 +50,7 @@ func (h *Hands) gather(ctx context.Context, attempt int, a GatherEvidence) Body 
 	if err != nil {
 		h.note("evidence", fmt.Sprintf("evidence is incomplete: %v", err))
 	}
-	return Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis(), Neighbours: neighbours,
+	return machine.Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis(), Neighbours: neighbours,
 		Stacks: found.Text, Suspects: found.Suspects, Hung: found.Hung, Lock: lockText(found), Stale: stale, Killed: killed}
 }
 
@@ -76,7 +77,7 @@ func (h *Hands) processTable(ctx context.Context) string {
 }
 
 // gpuTable is what the driver says now, and who else is on the launch's GPUs.
-func (h *Hands) gpuTable(ctx context.Context) (table string, others []Neighbour) {
+func (h *Hands) gpuTable(ctx context.Context) (table string, others []machine.Neighbour) {
 	sample, err := h.gpus.Snapshot(ctx)
 	if err != nil {
 		return fmt.Sprintf("{\"error\": %q}\n", err.Error()), nil

@@ -8,11 +8,12 @@ import (
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/proc"
+	"sglaunch/supervisor/machine"
 )
 
 // neighbours looks at who else holds memory of the launch's GPUs; nothing where
 // nobody can tell.
-func (h *Hands) neighbours(sample gpu.Sample) []Neighbour {
+func (h *Hands) neighbours(sample gpu.Sample) []machine.Neighbour {
 	h.mu.Lock()
 	before := h.baseline
 	h.mu.Unlock()
@@ -20,10 +21,10 @@ func (h *Hands) neighbours(sample gpu.Sample) []Neighbour {
 	if !proc.HostPIDs() {
 		ours = nil
 	}
-	var all []Neighbour
+	var all []machine.Neighbour
 	for _, n := range gpu.Neighbours(before, h.pick(sample), ours) {
 		text := preflight.Held(max(n.Before, n.Grown), n.Holders, ours == nil)
-		all = append(all, Neighbour{GPU: n.Index, Total: n.Total, Before: n.Before, Grown: n.Grown,
+		all = append(all, machine.Neighbour{GPU: n.Index, Total: n.Total, Before: n.Before, Grown: n.Grown,
 			Ghost: n.Ghost > n.Before/2, Text: fmt.Sprintf("GPU %d: %s", n.Index, text)})
 	}
 	return all
@@ -65,14 +66,14 @@ func haunted(gpus []gpu.GPU) bool {
 // stillThere refuses a start beside neighbours that left no room for the one
 // before and still hold most of what they held: nothing of the launch is on its
 // GPUs now.
-func (h *Hands) stillThere(in preflight.Input, beside []Neighbour) []preflight.Check {
+func (h *Hands) stillThere(in preflight.Input, beside []machine.Neighbour) []preflight.Check {
 	if in.GPUs == nil {
 		return nil
 	}
 	var checks []preflight.Check
 	for _, g := range h.pick(*in.GPUs) {
 		for _, n := range beside {
-			if n.GPU == g.Index && g.Used > notable && g.Used > (n.Before+n.Grown)/2 {
+			if n.GPU == g.Index && g.Used > machine.Notable && g.Used > (n.Before+n.Grown)/2 {
 				checks = append(checks, preflight.Check{Name: "gpu_memory", Status: preflight.Fail, Cause: "gpu_memory_held",
 					Found:  fmt.Sprintf("GPU %d is as full as when the last attempt found no room: %s", g.Index, preflight.Held(g.Used, g.Processes, in.Blind)),
 					Advice: "end who holds it, or wait"})

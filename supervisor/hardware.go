@@ -9,6 +9,7 @@ import (
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/proc"
+	"sglaunch/supervisor/machine"
 )
 
 // What driver and kernel say of GPUs. Only the launch's own count: on a shared
@@ -26,7 +27,7 @@ func (w *watcher) xid(x gpu.Xid) {
 		text += ", not of this launch"
 	}
 	act := ours && !w.h.XidReport
-	w.h.loop.Post(0, Hardware{GPU: x.Index, Xid: x.Code, Text: text, Lost: act && now.Lost, Person: act && !x.Action(now).Relaunch()})
+	w.h.loop.Post(0, machine.Hardware{GPU: x.Index, Xid: x.Code, Text: text, Lost: act && now.Lost, Person: act && !x.Action(now).Relaunch()})
 }
 
 // ours reports whether an Xid is of a GPU of this launch. Where nobody could say
@@ -56,10 +57,10 @@ func (w *watcher) worsened(sample gpu.Sample) {
 	for _, then := range before {
 		now, ok := sample.Find(then.UUID)
 		if news := gpu.Worsened(then, now); ok && len(news) > 0 {
-			w.h.loop.Post(0, Hardware{GPU: now.Index, Text: fmt.Sprintf("GPU %d since the attempt began: %s", now.Index, strings.Join(news, ", "))})
+			w.h.loop.Post(0, machine.Hardware{GPU: now.Index, Text: fmt.Sprintf("GPU %d since the attempt began: %s", now.Index, strings.Join(news, ", "))})
 		}
 		if action := now.RecoveryAction(); ok && action != "" && then.RecoveryAction() == "" {
-			w.h.loop.Post(0, Hardware{GPU: now.Index, Text: fmt.Sprintf("GPU %d: %s", now.Index, now.Trouble()), Person: !w.h.XidReport})
+			w.h.loop.Post(0, machine.Hardware{GPU: now.Index, Text: fmt.Sprintf("GPU %d: %s", now.Index, now.Trouble()), Person: !w.h.XidReport})
 		}
 	}
 }

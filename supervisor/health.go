@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sglaunch/internal/probe"
+	"sglaunch/supervisor/machine"
 )
 
 const (
@@ -29,7 +30,7 @@ func (w *watcher) probe(ctx context.Context, attempt int) {
 		answer := prober.Probe(ctx)
 		if answer.Serving == probe.Up && w.hidden() {
 			w.nowReady()
-			w.h.loop.Post(attempt, Answered{Endpoint: answer.Endpoint, Status: answer.Status, Ready: true})
+			w.h.loop.Post(attempt, machine.Answered{Endpoint: answer.Endpoint, Status: answer.Status, Ready: true})
 		}
 	}
 	w.health(ctx, attempt, prober)
@@ -48,7 +49,7 @@ func (w *watcher) health(ctx context.Context, attempt int, prober *probe.Prober)
 		if ctx.Err() != nil {
 			return
 		}
-		w.h.loop.Post(attempt, Answered{
+		w.h.loop.Post(attempt, machine.Answered{
 			Endpoint: answer.Endpoint, Status: answer.Status, Ready: answer.Serving == probe.Up, Bad: badness(answer),
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"sglaunch/supervisor/machine"
 )
 
 // The journal holds one line for each step: the event and the effects that
@@ -22,10 +24,10 @@ const JournalVersion = 1
 
 // Header is the first line of a journal.
 type Header struct {
-	V       int       `json:"v"`
-	Launch  string    `json:"launch"`
-	Time    time.Time `json:"time"`
-	Options Options   `json:"options"`
+	V       int             `json:"v"`
+	Launch  string          `json:"launch"`
+	Time    time.Time       `json:"time"`
+	Options machine.Options `json:"options"`
 	// Where the journal goes on from an older one: what the machine knew, and
 	// how many observations of each attempt were journalled before.
 	Snapshot json.RawMessage `json:"snapshot,omitempty"`
@@ -33,17 +35,17 @@ type Header struct {
 }
 
 // machine returns the machine as the journal found it.
-func (h Header) machine() (*Machine, error) {
+func (h Header) machine() (*machine.Machine, error) {
 	if len(h.Snapshot) == 0 {
-		return NewMachine(h.Options)
+		return machine.New(h.Options)
 	}
-	return RestoreMachine(h.Options, h.Snapshot)
+	return machine.Restore(h.Options, h.Snapshot)
 }
 
 // Entry is one step.
 type Entry struct {
-	Event   Event    `json:"step"`
-	Effects []Effect `json:"effects,omitempty"`
+	Event   machine.Event    `json:"step"`
+	Effects []machine.Effect `json:"effects,omitempty"`
 	// Lost counts entries before this one that the disk did not take in time.
 	Lost int `json:"lost,omitempty"`
 }

@@ -14,27 +14,28 @@ import (
 
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 var t0 = time.Date(2026, 1, 5, 3, 0, 0, 0, time.UTC)
 
 // script is a short life of a launch, as events.
-func script() []Event {
+func script() []machine.Event {
 	at := func(s int) time.Time { return t0.Add(time.Duration(s) * time.Second) }
-	return []Event{
-		{Seq: 1, At: at(0), Body: Begin{}},
-		{Seq: 2, At: at(1), Attempt: 1, Body: Preflighted{}},
-		{Seq: 3, At: at(2), Attempt: 1, Body: Patched{Active: []ActivePatch{{Name: "p", Files: []string{"/x/sglang/a.py"}, Proof: "autotune"}}}},
-		{Seq: 4, At: at(3), Attempt: 1, Body: Spawned{Proc: wire.Proc{PID: 7, Start: 9}}},
-		{Seq: 5, At: at(4), Attempt: 1, Body: Seen{phases.Observation{Kind: phases.KindPhase, Phase: phases.LoadingWeights, Rank: "TP0"}}},
-		{Seq: 6, At: at(5), Attempt: 1, Roll: 0.25, Body: Exited{Status: wire.Status{Signal: 9}}},
-		{Seq: 7, At: at(6), Attempt: 1, Body: Evidence{Dir: "/e"}},
+	return []machine.Event{
+		{Seq: 1, At: at(0), Body: machine.Begin{}},
+		{Seq: 2, At: at(1), Attempt: 1, Body: machine.Preflighted{}},
+		{Seq: 3, At: at(2), Attempt: 1, Body: machine.Patched{Active: []machine.ActivePatch{{Name: "p", Files: []string{"/x/sglang/a.py"}, Proof: "autotune"}}}},
+		{Seq: 4, At: at(3), Attempt: 1, Body: machine.Spawned{Proc: wire.Proc{PID: 7, Start: 9}}},
+		{Seq: 5, At: at(4), Attempt: 1, Body: machine.Seen{Observation: phases.Observation{Kind: phases.KindPhase, Phase: phases.LoadingWeights, Rank: "TP0"}}},
+		{Seq: 6, At: at(5), Attempt: 1, Roll: 0.25, Body: machine.Exited{Status: wire.Status{Signal: 9}}},
+		{Seq: 7, At: at(6), Attempt: 1, Body: machine.Evidence{Dir: "/e"}},
 	}
 }
 
 func TestJournalRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	options := DefaultOptions()
+	options := machine.DefaultOptions()
 	options.SGLang = true
 	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
 	if err != nil {
@@ -81,7 +82,7 @@ func TestReplayDecidesTheSame(t *testing.T) {
 	}
 	defer f.Close()
 	steps := 0
-	differences, torn, err := Replay(f, func(Entry, State) { steps++ })
+	differences, torn, err := Replay(f, func(Entry, machine.State) { steps++ })
 	if err != nil || torn != 0 || len(differences) != 0 || steps != len(script()) {
 		t.Fatalf("steps %d, torn %d, differences %v, %v", steps, torn, differences, err)
 	}
@@ -120,7 +121,7 @@ func TestJournalTornLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Add(Entry{Event: Event{Seq: 8, At: t0, Body: Tick{}}})
+	j.Add(Entry{Event: machine.Event{Seq: 8, At: t0, Body: machine.Tick{}}})
 	if err := j.Close(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestJournalTornLines(t *testing.T) {
 
 // Folding a journal brings a machine to the state that the old one had.
 func TestFoldRestoresTheMachine(t *testing.T) {
-	options := DefaultOptions()
+	options := machine.DefaultOptions()
 	options.SGLang = true
 	live, folded := newTestMachine(t, options), newTestMachine(t, options)
 	var entries []Entry
@@ -163,9 +164,9 @@ func FuzzReadJournal(f *testing.F) {
 	})
 }
 
-func newTestMachine(t *testing.T, o Options) *Machine {
+func newTestMachine(t *testing.T, o machine.Options) *machine.Machine {
 	t.Helper()
-	m, err := NewMachine(o)
+	m, err := machine.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func newTestMachine(t *testing.T, o Options) *Machine {
 func writeScript(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	options := DefaultOptions()
+	options := machine.DefaultOptions()
 	options.SGLang = true
 	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
 	if err != nil {
@@ -201,7 +202,7 @@ func TestJournalIsBegunWhole(t *testing.T) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what could not be begun is there: %v", err)
 	}
-	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: DefaultOptions()})
+	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: machine.DefaultOptions()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestJournalIsBegunWhole(t *testing.T) {
 func TestJournalRotates(t *testing.T) {
 	for cut := range script() {
 		path := filepath.Join(t.TempDir(), "journal.jsonl")
-		options := DefaultOptions()
+		options := machine.DefaultOptions()
 		options.SGLang = true
 		j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
 		if err != nil {
@@ -275,16 +276,16 @@ func TestJournalRotates(t *testing.T) {
 // The loop rotates by itself, and a file never grows beyond its bound.
 func TestLoopRotatesTheJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: DefaultOptions()})
+	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: machine.DefaultOptions()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hands := &fakeHands{answer: func(int, Act) Body { return nil }}
-	loop := NewLoop(newTestMachine(t, DefaultOptions()), j, hands)
+	hands := &fakeHands{answer: func(int, machine.Act) machine.Body { return nil }}
+	loop := NewLoop(newTestMachine(t, machine.DefaultOptions()), j, hands)
 	hands.loop = loop
 	loop.rotateAfter = 10
 	for range 25 {
-		loop.step(news{0, SourceLost{Source: "x", Reason: "y"}, t0})
+		loop.step(news{0, machine.SourceLost{Source: "x", Reason: "y"}, t0})
 	}
 	if err := j.Close(10 * time.Second); err != nil {
 		t.Fatal(err)

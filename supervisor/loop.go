@@ -5,24 +5,26 @@ import (
 	"maps"
 	"math/rand/v2"
 	"time"
+
+	"sglaunch/supervisor/machine"
 )
 
 // Performer does what the machine wants done. Perform never waits: what takes
 // time goes on elsewhere, and its result comes back through the loop's Post.
 type Performer interface {
-	Perform(Effect)
+	Perform(machine.Effect)
 }
 
 // Loop is the one goroutine that owns the machine. It merges the news of all
 // senders into one order, arms one timer from the machine's one deadline, and
 // hands out the effects.
 type Loop struct {
-	machine *Machine
+	machine *machine.Machine
 	journal *Journal
 	perform Performer
 	// OnView is told of the machine's state after each step, before the
 	// effects are performed. It must return at once; nil = nobody looks.
-	OnView func(View)
+	OnView func(machine.View)
 
 	seq   uint64
 	seen  map[int]int // observations of each attempt, for whoever goes on from here
@@ -37,7 +39,7 @@ type Loop struct {
 
 type news struct {
 	attempt int
-	body    Body
+	body    machine.Body
 	at      time.Time
 }
 
@@ -46,7 +48,7 @@ type news struct {
 const newsDepth = 256
 
 // NewLoop returns a loop over m. A nil journal keeps no record.
-func NewLoop(m *Machine, j *Journal, p Performer) *Loop {
+func NewLoop(m *machine.Machine, j *Journal, p Performer) *Loop {
 	return &Loop{
 		machine: m, journal: j, perform: p, begun: time.Now(),
 		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), done: make(chan struct{}), leave: make(chan struct{}),
@@ -65,7 +67,7 @@ func (l *Loop) goOn(seq uint64, seen map[int]int) {
 
 // Post gives the loop one fact about an attempt (0: about the launch itself).
 // It may be called from any goroutine and does nothing once the loop has ended.
-func (l *Loop) Post(attempt int, body Body) {
+func (l *Loop) Post(attempt int, body machine.Body) {
 	select {
 	case l.news <- news{attempt, body, l.now()}:
 	case <-l.done:
@@ -87,7 +89,7 @@ func (l *Loop) now() time.Time {
 
 // Run takes first and then everything that is posted until the machine has
 // ended, and returns the exit code.
-func (l *Loop) Run(first Body) int {
+func (l *Loop) Run(first machine.Body) int {
 	defer close(l.done)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -118,7 +120,7 @@ func (l *Loop) tick(deadline time.Time) {
 	if at.Before(deadline) {
 		return // a timer that was already on its way when it was armed anew
 	}
-	l.step(news{0, Tick{}, at})
+	l.step(news{0, machine.Tick{}, at})
 	if next, armed := l.machine.Deadline(); armed && !next.After(at) {
 		panic(fmt.Sprintf("internal error: after a tick at %s the deadline is still %s", at, next))
 	}
@@ -126,7 +128,7 @@ func (l *Loop) tick(deadline time.Time) {
 
 func (l *Loop) step(n news) {
 	l.seq++
-	e := Event{Seq: l.seq, At: n.at, Attempt: n.attempt, Roll: rand.Float64(), Body: n.body}
+	e := machine.Event{Seq: l.seq, At: n.at, Attempt: n.attempt, Roll: rand.Float64(), Body: n.body}
 	effects := l.machine.Step(e)
 	l.record(e, effects)
 	if l.OnView != nil {
@@ -139,8 +141,8 @@ func (l *Loop) step(n news) {
 
 // record journals a step and, from time to time, lets the journal begin anew
 // from what the machine knows.
-func (l *Loop) record(e Event, effects []Effect) {
-	if _, ok := e.Body.(Seen); ok {
+func (l *Loop) record(e machine.Event, effects []machine.Effect) {
+	if _, ok := e.Body.(machine.Seen); ok {
 		l.seen[e.Attempt]++
 	}
 	if l.journal == nil {

@@ -8,6 +8,7 @@ import (
 
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // fakeHands performs effects on paper: each gets the answer that the script
@@ -15,13 +16,13 @@ import (
 type fakeHands struct {
 	mu     sync.Mutex
 	loop   *Loop
-	done   []Act
-	answer func(attempt int, a Act) Body // nil = no answer
+	done   []machine.Act
+	answer func(attempt int, a machine.Act) machine.Body // nil = no answer
 }
 
-func (h *fakeHands) Perform(e Effect) {
+func (h *fakeHands) Perform(e machine.Effect) {
 	h.mu.Lock()
-	if _, ok := e.Body.(Report); !ok {
+	if _, ok := e.Body.(machine.Report); !ok {
 		h.done = append(h.done, e.Body)
 	}
 	h.mu.Unlock()
@@ -30,7 +31,7 @@ func (h *fakeHands) Perform(e Effect) {
 	}
 }
 
-func (h *fakeHands) count(match func(Act) bool) int {
+func (h *fakeHands) count(match func(machine.Act) bool) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
@@ -42,27 +43,27 @@ func (h *fakeHands) count(match func(Act) bool) int {
 	return n
 }
 
-func isSpawn(a Act) bool { _, ok := a.(Spawn); return ok }
+func isSpawn(a machine.Act) bool { _, ok := a.(machine.Spawn); return ok }
 
 // obedient answers every effect as a healthy box would.
-func obedient(attempt int, a Act) Body {
+func obedient(attempt int, a machine.Act) machine.Body {
 	switch a.(type) {
-	case Preflight:
-		return Preflighted{}
-	case ApplyPatch:
-		return Patched{}
-	case RevertPatch:
-		return Reverted{}
-	case Spawn:
-		return Spawned{Proc: wire.Proc{PID: 100 + attempt, Start: 1}}
-	case SignalServer:
-		return Exited{Status: wire.Status{Signal: 9}}
-	case KillTree:
-		return TreeGone{}
-	case GatherEvidence:
-		return Evidence{}
-	case AwaitRelease:
-		return Released{}
+	case machine.Preflight:
+		return machine.Preflighted{}
+	case machine.ApplyPatch:
+		return machine.Patched{}
+	case machine.RevertPatch:
+		return machine.Reverted{}
+	case machine.Spawn:
+		return machine.Spawned{Proc: wire.Proc{PID: 100 + attempt, Start: 1}}
+	case machine.SignalServer:
+		return machine.Exited{Status: wire.Status{Signal: 9}}
+	case machine.KillTree:
+		return machine.TreeGone{}
+	case machine.GatherEvidence:
+		return machine.Evidence{}
+	case machine.AwaitRelease:
+		return machine.Released{}
 	}
 	return nil
 }
@@ -71,20 +72,20 @@ func obedient(attempt int, a Act) Body {
 // again until the budget is used.
 func TestLoopEndsSilentLaunches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		options := DefaultOptions()
+		options := machine.DefaultOptions()
 		options.SGLang = true
 		hands := &fakeHands{}
-		hands.answer = func(attempt int, a Act) Body {
-			if _, ok := a.(KillTree); ok {
-				go hands.loop.Post(attempt, Drained{Diagnosis: Diagnosis{SGLang: true}})
+		hands.answer = func(attempt int, a machine.Act) machine.Body {
+			if _, ok := a.(machine.KillTree); ok {
+				go hands.loop.Post(attempt, machine.Drained{Diagnosis: machine.Diagnosis{SGLang: true}})
 			}
 			return obedient(attempt, a)
 		}
 		hands.loop = NewLoop(newTestMachine(t, options), nil, hands)
 		begun := time.Now()
-		code := hands.loop.Run(Begin{})
-		if code != codeLater {
-			t.Errorf("exit code %d, want %d", code, codeLater)
+		code := hands.loop.Run(machine.Begin{})
+		if code != machine.CodeLater {
+			t.Errorf("exit code %d, want %d", code, machine.CodeLater)
 		}
 		if n := hands.count(isSpawn); n != 3 {
 			t.Errorf("%d spawns, want 3: the same cause three times in a row", n)
@@ -98,12 +99,12 @@ func TestLoopEndsSilentLaunches(t *testing.T) {
 // Progress of any kind keeps a launch alive; an asked stop ends it with 0.
 func TestLoopKeepsMovingLaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		options := DefaultOptions()
+		options := machine.DefaultOptions()
 		options.SGLang = true
 		hands := &fakeHands{}
-		hands.answer = func(attempt int, a Act) Body {
-			if _, ok := a.(KillTree); ok {
-				go hands.loop.Post(attempt, Drained{Diagnosis: Diagnosis{SGLang: true}})
+		hands.answer = func(attempt int, a machine.Act) machine.Body {
+			if _, ok := a.(machine.KillTree); ok {
+				go hands.loop.Post(attempt, machine.Drained{Diagnosis: machine.Diagnosis{SGLang: true}})
 			}
 			return obedient(attempt, a)
 		}
@@ -111,13 +112,13 @@ func TestLoopKeepsMovingLaunch(t *testing.T) {
 		go func() {
 			time.Sleep(time.Second)
 			for i := range 40 {
-				hands.loop.Post(1, Seen{phases.Observation{Kind: phases.KindProgress, Phase: phases.LoadingWeights,
+				hands.loop.Post(1, machine.Seen{Observation: phases.Observation{Kind: phases.KindProgress, Phase: phases.LoadingWeights,
 					RankPhase: phases.LoadingWeights, Done: int64(i), Total: 40, Unit: "shards"}})
 				time.Sleep(4 * time.Minute)
 			}
-			hands.loop.Post(0, StopAsked{By: "test"})
+			hands.loop.Post(0, machine.StopAsked{By: "test"})
 		}()
-		if code := hands.loop.Run(Begin{}); code != codeStopped {
+		if code := hands.loop.Run(machine.Begin{}); code != machine.CodeStopped {
 			t.Errorf("exit code %d, want 0", code)
 		}
 		if n := hands.count(isSpawn); n != 1 {

@@ -14,6 +14,7 @@ import (
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/history"
 	"sglaunch/patch"
+	"sglaunch/supervisor/machine"
 )
 
 // A patch whose server gave wrong answers is remembered, for the GPUs and the
@@ -105,7 +106,7 @@ func FlashInfer(ctx context.Context, in patch.Interpreter) string {
 }
 
 // withKit adds to a verdict on a patch's answers what it holds for.
-func (h *Hands) withKit(r Report) Report {
+func (h *Hands) withKit(r machine.Report) machine.Report {
 	name, _ := r.Fields["patch"].(string)
 	if r.Event != "patch" || r.Fields["output_checked"] == nil || name == "" {
 		return r

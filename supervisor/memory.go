@@ -11,6 +11,7 @@ import (
 	"sglaunch/internal/history"
 	"sglaunch/internal/mask"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // memory is the launch's place in the history: what earlier launches teach,
@@ -148,36 +149,36 @@ func (m *memory) enqueue(record func(context.Context) error) {
 }
 
 // before tells what earlier launches leave to this one.
-func (m *memory) before(window time.Duration) Begin {
+func (m *memory) before(window time.Duration) machine.Begin {
 	if m.db == nil {
-		return Begin{}
+		return machine.Begin{}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), memoryLimit)
 	defer cancel()
-	var b Begin
+	var b machine.Begin
 	if good, ok, err := m.db.LastGood(ctx, m.name); err != nil {
 		m.fail(err)
 	} else if ok {
-		b.LastGood = &LastGood{Changed: !m.asked.SameServer(good.Key), Patches: good.Key.PatchNames()}
+		b.LastGood = &machine.LastGood{Changed: !m.asked.SameServer(good.Key), Patches: good.Key.PatchNames()}
 	}
 	earlier, err := m.db.Earlier(ctx, m.name, m.asked, time.Now().Add(-window))
 	if err != nil {
 		m.fail(err)
 	} else if len(earlier.Spawns) > 0 {
-		b.Earlier = &Earlier{Spawns: earlier.Spawns, Cause: earlier.Fingerprint, Same: earlier.Same}
+		b.Earlier = &machine.Earlier{Spawns: earlier.Spawns, Cause: earlier.Fingerprint, Same: earlier.Same}
 	}
 	return b
 }
 
 // limits are the floors as history raises them.
-func (m *memory) limits() map[phases.Phase]Limit {
+func (m *memory) limits() map[phases.Phase]machine.Limit {
 	floors := map[phases.Phase]history.Limit{}
-	for p, l := range Floors() {
+	for p, l := range machine.Floors() {
 		floors[p] = history.Limit{Quiet: l.Quiet, Timeout: l.Timeout}
 	}
-	learned := map[phases.Phase]Limit{}
+	learned := map[phases.Phase]machine.Limit{}
 	for p, l := range m.past.Limits(floors) {
-		learned[p] = Limit{Quiet: l.Quiet, Timeout: l.Timeout}
+		learned[p] = machine.Limit{Quiet: l.Quiet, Timeout: l.Timeout}
 	}
 	return learned
 }

@@ -15,6 +15,7 @@ import (
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // remembering is a launch of a test as far as the history sees it.
@@ -48,8 +49,8 @@ func remember(t *testing.T, dir statedir.Dir, patches ...string) *remembering {
 }
 
 // report is what the machine tells at this moment of the test.
-func (r *remembering) report(attempt int, e Effect) {
-	if a, ok := e.Body.(Report); ok {
+func (r *remembering) report(attempt int, e machine.Effect) {
+	if a, ok := e.Body.(machine.Report); ok {
 		r.told(envelope{Time: r.now, Attempt: attempt, Event: a.Event, Text: a.Text, Fields: a.Fields})
 	}
 }
@@ -81,12 +82,12 @@ func (r *remembering) play(a *honest, actions ...string) {
 // hear is what Hands and the reader's hook do, in the order of the events.
 func (r *remembering) hear(a *honest, before int) {
 	for _, e := range a.log[before:] {
-		if s, ok := e.Body.(Seen); ok {
+		if s, ok := e.Body.(machine.Seen); ok {
 			r.seen(e.Attempt, s.Observation, e.At)
 		}
 	}
 	for _, e := range a.effects {
-		if s, ok := e.Body.(Spawn); ok {
+		if s, ok := e.Body.(machine.Spawn); ok {
 			r.spawning(e.Attempt, r.setup, s)
 		}
 		r.report(e.Attempt, e)
@@ -94,7 +95,7 @@ func (r *remembering) hear(a *honest, before int) {
 }
 
 func (r *remembering) honest() *honest {
-	a := &honest{t: r.t, opt: DefaultOptions(), now: r.now}
+	a := &honest{t: r.t, opt: machine.DefaultOptions(), now: r.now}
 	a.opt.SGLang, a.opt.Backoff.Jitter, a.opt.Argv = true, 0, r.setup.Argv
 	return a
 }
@@ -132,21 +133,21 @@ func TestMemoryThreeStartsTeachTheFourth(t *testing.T) {
 	defer r.finish(0)
 	a := r.honest()
 	r.play(a, "start")
-	told := r.addTo(Report{Event: "phase", Text: "server is process 7", Fields: map[string]any{"phase": "starting"}}, r.now)
+	told := r.addTo(machine.Report{Event: "phase", Text: "server is process 7", Fields: map[string]any{"phase": "starting"}}, r.now)
 	if !strings.Contains(told.Text, "server is process 7; ready in about 22 min, a start usually takes 21 to 24 min here") {
 		t.Errorf("says %q", told.Text)
 	}
 	a.now = a.now.Add(time.Minute)
 	r.play(a, "phase loading_weights")
 	fields := map[string]any{"done": int64(41), "total": int64(83), "phase": "loading_weights"}
-	told = r.addTo(Report{Event: "progress", Text: "weights 41 of 83", Fields: fields}, a.now.Add(8*time.Minute))
+	told = r.addTo(machine.Report{Event: "progress", Text: "weights 41 of 83", Fields: fields}, a.now.Add(8*time.Minute))
 	if want := "weights 41 of 83, about 8 min left, usually 14 to 17 min here"; told.Text != want {
 		t.Errorf("says %q, want %q", told.Text, want)
 	}
 	if left, _ := told.Fields["left"].(float64); left < 400 || left > 560 || len(fields) != 3 {
 		t.Errorf("left is %v; the journal's fields are %v", told.Fields["left"], fields)
 	}
-	if limits := r.limits(); limits[phases.GraphCapture] != Floors()[phases.GraphCapture] || limits[phases.LoadingWeights].Quiet != 15*time.Minute {
+	if limits := r.limits(); limits[phases.GraphCapture] != machine.Floors()[phases.GraphCapture] || limits[phases.LoadingWeights].Quiet != 15*time.Minute {
 		t.Errorf("learned %+v", limits[phases.LoadingWeights])
 	}
 }
@@ -157,7 +158,7 @@ func TestMemoryUnknownStaysUnknown(t *testing.T) {
 	defer r.finish(0)
 	a := r.honest()
 	r.play(a, "start", "phase loading_weights")
-	for _, report := range []Report{
+	for _, report := range []machine.Report{
 		{Event: "progress", Text: "weights 1 of 83", Fields: map[string]any{"done": int64(1), "total": int64(83), "phase": "loading_weights"}},
 		{Event: "progress", Text: "graphs 9 of 10", Fields: map[string]any{"done": int64(9), "total": int64(10), "phase": "graph_capture"}},
 		{Event: "progress", Fields: map[string]any{"activity": "download"}},
@@ -180,7 +181,7 @@ func TestMemorySlowerThanUsual(t *testing.T) {
 	}
 	r := remember(t, dir)
 	defer r.finish(0)
-	told := r.addTo(Report{Event: "phase", Text: "kv_cache (loading_weights took 23m0s)",
+	told := r.addTo(machine.Report{Event: "phase", Text: "kv_cache (loading_weights took 23m0s)",
 		Fields: map[string]any{"phase": "kv_cache", "before": "loading_weights", "seconds": 23 * 60.0}}, r.now)
 	want := "kv_cache (loading_weights took 23m0s); loading_weights was 2.3 x slower than the last 5 on this disk (10 min); ready in about 6 min, a start usually takes 17 min here"
 	if told.Text != want {
@@ -193,8 +194,8 @@ func TestMemorySlowerThanUsual(t *testing.T) {
 func TestMemoryKeysOfAttempts(t *testing.T) {
 	r := remember(t, stateDir(t), "one", "two")
 	a := r.honest()
-	a.patches = []ActivePatch{{Name: "one", Files: []string{"/site/one.py"}}}
-	rungs, err := ReadyRungs([]string{"graph-capture-oom"})
+	a.patches = []machine.ActivePatch{{Name: "one", Files: []string{"/site/one.py"}}}
+	rungs, err := machine.ReadyRungs([]string{"graph-capture-oom"})
 	must(t, err)
 	a.opt.Rungs = rungs
 	r.play(a, "start")
@@ -202,7 +203,7 @@ func TestMemoryKeysOfAttempts(t *testing.T) {
 	r.story.found = warmth{pages: history.Warm, jit: history.Warm, private: history.Cold}
 	r.play(a, "phase graph_capture", "crash oom_graph_capture high", "start")
 	r.compiling(2, []string{"ptxas"})
-	r.spawning(2, r.setup, Spawn{Env: map[string]string{"TRITON_CACHE_DIR": Private + "/triton"}})
+	r.spawning(2, r.setup, machine.Spawn{Env: map[string]string{"TRITON_CACHE_DIR": machine.Private + "/triton"}})
 	l := r.read(10)
 	if len(l.Attempts) != 2 {
 		t.Fatalf("%+v", l)
@@ -223,7 +224,7 @@ func TestMemoryKeysOfAttempts(t *testing.T) {
 func TestMemoryChangedFlagsAreAnotherServer(t *testing.T) {
 	r := remember(t, stateDir(t))
 	r.play(r.honest(), "start")
-	r.spawning(1, r.setup, Spawn{Flags: []FlagChange{{"--mem-fraction-static", "0.8"}}})
+	r.spawning(1, r.setup, machine.Spawn{Flags: []machine.FlagChange{{Flag: "--mem-fraction-static", Value: "0.8"}}})
 	if l := r.read(0); l.Attempts[0].Key.Flags == l.Key.Flags {
 		t.Error("a changed flag left the key as it was")
 	}
@@ -239,7 +240,7 @@ func TestMemoryBudgetsOutliveARestart(t *testing.T) {
 	for range 3 {
 		r.play(a, "start", "phase loading_weights", "crash nccl_error medium")
 	}
-	if a.m.State() != StateEnded {
+	if a.m.State() != machine.StateEnded {
 		t.Fatalf("the loop goes on: %s", a.m.State())
 	}
 	r.finish(a.finish().Code)
@@ -256,7 +257,7 @@ func TestMemoryBudgetsOutliveARestart(t *testing.T) {
 	next.hear(b, 0)
 	next.play(b, "start", "phase loading_weights", "crash nccl_error medium")
 	end := b.finish()
-	if !strings.Contains(end.Reason, "4 launches in 2h0m0s are used up") || end.Code != codeLater {
+	if !strings.Contains(end.Reason, "4 launches in 2h0m0s are used up") || end.Code != machine.CodeLater {
 		t.Errorf("after one more crash it ends with %d: %s", end.Code, end.Reason)
 	}
 	next.finish(end.Code)
@@ -275,12 +276,12 @@ func TestMemoryOfTheLastGoodStart(t *testing.T) {
 	dir := stateDir(t)
 	r := remember(t, dir, "one", "two")
 	a := r.honest()
-	a.patches = []ActivePatch{{Name: "two", Files: []string{"/site/two.py"}}}
+	a.patches = []machine.ActivePatch{{Name: "two", Files: []string{"/site/two.py"}}}
 	r.play(a, "start", "ready", "stop")
 	r.finish(0)
 	next := remember(t, dir, "one", "two", "three")
 	defer next.finish(0)
-	want := &LastGood{Patches: []string{"two"}}
+	want := &machine.LastGood{Patches: []string{"two"}}
 	if diff := cmp.Diff(want, next.before(time.Hour).LastGood); diff != "" {
 		t.Error(diff)
 	}
@@ -293,7 +294,7 @@ func TestMemoryResumes(t *testing.T) {
 	r := remember(t, dir)
 	a := r.honest()
 	var entries []Entry
-	m, err := NewMachine(a.opt)
+	m, err := machine.New(a.opt)
 	must(t, err)
 	r.finish(0) // the one before is cut off here
 	for _, action := range []string{"start", "phase loading_weights", "progress 41 83", "phase kv_cache"} {
@@ -340,7 +341,7 @@ func TestMemoryWithoutADatabase(t *testing.T) {
 	r = remember(t, closed)
 	a := r.start(time.Minute)
 	r.play(a, "crash segfault")
-	if begin := r.before(time.Hour); begin != (Begin{}) {
+	if begin := r.before(time.Hour); begin != (machine.Begin{}) {
 		t.Errorf("knows %+v", begin)
 	}
 	r.finish(10)

@@ -3,6 +3,8 @@ package supervisor
 import (
 	"maps"
 	"slices"
+
+	"sglaunch/supervisor/machine"
 )
 
 // noNVML tells that the GPUs cannot be read at the moment.
@@ -10,7 +12,7 @@ func (w *watcher) noNVML(why string) {
 	w.mu.Lock()
 	w.silent["NVML"] = why
 	w.mu.Unlock()
-	w.h.loop.Post(0, SourceLost{Source: "NVML", Reason: why})
+	w.h.loop.Post(0, machine.SourceLost{Source: "NVML", Reason: why})
 }
 
 // silentSources lists the sources that tell nothing at the moment: "NVML: ...".

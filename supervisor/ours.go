@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sglaunch/internal/probe"
+	"sglaunch/supervisor/machine"
 )
 
 // Requests of ours make the server print the same batches as those of others.
@@ -65,6 +66,6 @@ func (w *watcher) batch(attempt int, at time.Time) {
 	w.worked = at
 	w.mu.Unlock()
 	if first {
-		w.h.loop.Post(attempt, Working{})
+		w.h.loop.Post(attempt, machine.Working{})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sglaunch/supervisor/machine"
 )
 
 // watching is a watcher of a launch that nobody drives; what it posts is read
@@ -19,7 +21,7 @@ func watching(t *testing.T) *watcher {
 }
 
 // posted lists what was posted so far.
-func (w *watcher) posted() (all []Body) {
+func (w *watcher) posted() (all []machine.Body) {
 	for {
 		select {
 		case n := <-w.h.loop.news:
@@ -49,7 +51,7 @@ func TestBatchesOfOurOwnAreNoService(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		see()
 		see()
-		if got := w.posted(); len(got) != 1 || got[0] != (Working{}) {
+		if got := w.posted(); len(got) != 1 || got[0] != (machine.Working{}) {
 			t.Errorf("the first request of another is told as %v", got)
 		}
 		if !w.working(time.Now()) {

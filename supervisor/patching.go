@@ -10,25 +10,26 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/patch"
+	"sglaunch/supervisor/machine"
 )
 
 // applyPatches puts the launch's patches on disk, all of them or, where one
 // says run-unpatched, those that fit. It says of every start which files keep a
 // patch, this launch's or an earlier one's.
-func (h *Hands) applyPatches(ctx context.Context, without []string) Body {
+func (h *Hands) applyPatches(ctx context.Context, without []string) machine.Body {
 	defer h.noteKept(func(string) bool { return true })
 	wanted, marked := h.wanted(ctx, without)
 	if len(wanted) == 0 {
 		h.watch.patched(nil, nil)
-		return Patched{Skipped: marked}
+		return machine.Patched{Skipped: marked}
 	}
 	interpreter, err := h.interpreter(ctx)
 	if err != nil {
-		return PatchRefused{Reason: fmt.Sprintf("cannot patch: %v", err)}
+		return machine.PatchRefused{Reason: fmt.Sprintf("cannot patch: %v", err)}
 	}
 	plan, skipped, err := h.fittingPlan(ctx, interpreter, wanted)
 	if err != nil {
-		return PatchRefused{Reason: err.Error()}
+		return machine.PatchRefused{Reason: err.Error()}
 	}
 	return h.apply(ctx, plan, wanted, append(marked, skipped...))
 }
@@ -92,16 +93,16 @@ func verdictOn(t patch.Target) string {
 	return "refused"
 }
 
-func (h *Hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patch, skipped []string) Body {
+func (h *Hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patch, skipped []string) machine.Body {
 	h.order(wire.Message{Type: wire.Lease, Text: h.launch.ID})
 	applied, err := h.launch.ledger.Apply(ctx, plan, h.owner())
 	switch {
 	case errors.Is(err, patch.ErrLeased):
-		return PatchRefused{Reason: fmt.Sprintf("another launch has the files patched otherwise: %v", err)}
+		return machine.PatchRefused{Reason: fmt.Sprintf("another launch has the files patched otherwise: %v", err)}
 	case err != nil:
-		return PatchRefused{Reason: err.Error()}
+		return machine.PatchRefused{Reason: err.Error()}
 	}
-	var active []ActivePatch
+	var active []machine.ActivePatch
 	facts := map[string]patch.Facts{}
 	for _, t := range plan.Targets {
 		p := policyOf(wanted, t.Patch)
@@ -117,12 +118,12 @@ func (h *Hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patc
 		active = addFile(active, p, t)
 	}
 	h.watch.patched(facts, applied.Env)
-	return Patched{Active: active, Skipped: skipped}
+	return machine.Patched{Active: active, Skipped: skipped}
 }
 
 // factsOf is what a new supervisor knows of the patches that an earlier one
 // applied.
-func (h *Hands) factsOf(active []ActivePatch) map[string]patch.Facts {
+func (h *Hands) factsOf(active []machine.ActivePatch) map[string]patch.Facts {
 	facts := map[string]patch.Facts{}
 	for _, a := range active {
 		facts[a.Name] = patch.Facts{Patch: policyOf(h.Patches, a.Name), InPlace: true, Argv: h.command.Args}
@@ -131,14 +132,14 @@ func (h *Hands) factsOf(active []ActivePatch) map[string]patch.Facts {
 }
 
 // addFile collects the files of each patch.
-func addFile(active []ActivePatch, p patch.Patch, t patch.Target) []ActivePatch {
+func addFile(active []machine.ActivePatch, p patch.Patch, t patch.Target) []machine.ActivePatch {
 	for i := range active {
 		if active[i].Name == t.Patch {
 			active[i].Files = append(active[i].Files, t.Path)
 			return active
 		}
 	}
-	return append(active, ActivePatch{Name: t.Patch, Files: []string{t.Path}, Proof: p.Proof.Phase, OnUnproven: p.OnUnproven})
+	return append(active, machine.ActivePatch{Name: t.Patch, Files: []string{t.Path}, Proof: p.Proof.Phase, OnUnproven: p.OnUnproven})
 }
 
 // policyOf is a patch of that name with the content and the policies of a
@@ -172,20 +173,20 @@ func (s Setup) interpreter(ctx context.Context) (patch.Interpreter, error) {
 
 // revertPatches restores every file that the launch has changed.
 // The autotune caches of an attempt with wrong answers are put aside with it.
-func (h *Hands) revertPatches(ctx context.Context, attempt int, setAside bool) Body {
+func (h *Hands) revertPatches(ctx context.Context, attempt int, setAside bool) machine.Body {
 	if setAside {
 		h.setTuningAside(attempt)
 	}
 	reverted, err := h.launch.ledger.Revert(ctx, h.launch.ID)
 	if err != nil {
-		return RevertFailed{Reason: notReverted(reverted, err)}
+		return machine.RevertFailed{Reason: notReverted(reverted, err)}
 	}
 	h.order(wire.Message{Type: wire.Lease})
 	if len(reverted.Restored) > 0 {
 		h.note("patch", fmt.Sprintf("restored %s", strings.Join(reverted.Restored, ", ")))
 	}
 	h.noteKept(func(path string) bool { return slices.Contains(reverted.Kept, path) })
-	return Reverted{Kept: reverted.Kept}
+	return machine.Reverted{Kept: reverted.Kept}
 }
 
 // notReverted tells why files are not as they were, and for those that somebody
@@ -223,5 +224,5 @@ func (h *Hands) note(event, text string) {
 	h.mu.Lock()
 	attempt := h.attempt
 	h.mu.Unlock()
-	h.report(attempt, Report{Event: event, Text: text})
+	h.report(attempt, machine.Report{Event: event, Text: text})
 }

@@ -16,6 +16,7 @@ import (
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
+	"sglaunch/supervisor/machine"
 )
 
 // Hands performs effects. Each that takes time runs in a goroutine of its own
@@ -88,7 +89,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.reader.OnOutput = h.output
 	h.reader.OnMember = h.member
 	h.reader.OnSpawned = func(attempt int, p wire.Proc) { h.watch.attempt(h.attemptContext(), attempt, p) }
-	h.reader.OnTrouble = func(text string) { loop.Post(0, SourceLost{Source: "shim", Reason: text}) }
+	h.reader.OnTrouble = func(text string) { loop.Post(0, machine.SourceLost{Source: "shim", Reason: text}) }
 	if !hello.Terminal {
 		h.reader.OnHangup = func() { h.work.Go(h.hangup) }
 	}
@@ -109,7 +110,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 		h.order(wire.Message{Type: wire.Quiet, Off: true})
 	}
 	for _, sig := range unheard(hello.Asked, l.machine.Asks()) {
-		loop.Post(0, StopAsked{By: signalName(sig)})
+		loop.Post(0, machine.StopAsked{By: signalName(sig)})
 	}
 	if hello.Attempt > 0 {
 		h.takeAttempt(hello.Attempt)
@@ -140,37 +141,37 @@ func (h *Hands) close() {
 	go func() { h.work.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(answerMargin):
+	case <-time.After(machine.AnswerMargin):
 	}
 }
 
 // Perform hands an effect to whoever does it.
-func (h *Hands) Perform(e Effect) {
+func (h *Hands) Perform(e machine.Effect) {
 	switch a := e.Body.(type) {
-	case Report:
+	case machine.Report:
 		h.report(e.Attempt, a)
-	case Preflight:
+	case machine.Preflight:
 		h.takeAttempt(e.Attempt)
-		h.do(e.Attempt, checkLimit, func(ctx context.Context) Body { return h.preflight(ctx, e.Attempt, a.Beside) })
-	case ApplyPatch:
-		h.do(e.Attempt, patchLimit, func(ctx context.Context) Body { return h.applyPatches(ctx, a.Without) })
-	case RevertPatch:
-		h.do(e.Attempt, patchLimit, func(ctx context.Context) Body { return h.revertPatches(ctx, e.Attempt, a.SetAside) })
-	case Spawn:
+		h.do(e.Attempt, machine.CheckLimit, func(ctx context.Context) machine.Body { return h.preflight(ctx, e.Attempt, a.Beside) })
+	case machine.ApplyPatch:
+		h.do(e.Attempt, machine.PatchLimit, func(ctx context.Context) machine.Body { return h.applyPatches(ctx, a.Without) })
+	case machine.RevertPatch:
+		h.do(e.Attempt, machine.PatchLimit, func(ctx context.Context) machine.Body { return h.revertPatches(ctx, e.Attempt, a.SetAside) })
+	case machine.Spawn:
 		h.spawn(e.Attempt, a)
-	case CheckOutput:
-		h.do(e.Attempt, a.Limit+answerMargin, func(ctx context.Context) Body { return h.checkOutput(ctx, e.Attempt, a.CheckSize) })
-	case SignalServer:
+	case machine.CheckOutput:
+		h.do(e.Attempt, a.Limit+machine.AnswerMargin, func(ctx context.Context) machine.Body { return h.checkOutput(ctx, e.Attempt, a.CheckSize) })
+	case machine.SignalServer:
 		h.stopAsking()
 		h.order(wire.Message{Type: wire.Signal, Attempt: e.Attempt, Sig: a.Sig, Scope: wire.ScopeLeader})
-	case KillTree:
+	case machine.KillTree:
 		h.stopAsking()
 		h.kill(e.Attempt, a.Limit)
-	case GatherEvidence:
-		h.do(e.Attempt, a.Limit, func(ctx context.Context) Body { return h.gather(ctx, e.Attempt, a) })
-	case AwaitRelease:
+	case machine.GatherEvidence:
+		h.do(e.Attempt, a.Limit, func(ctx context.Context) machine.Body { return h.gather(ctx, e.Attempt, a) })
+	case machine.AwaitRelease:
 		h.do(e.Attempt, a.Limit, h.awaitRelease)
-	case Finish:
+	case machine.Finish:
 		// Serve sees the machine's end and tells the shim once all is written.
 	default:
 		panic(fmt.Sprintf("internal error: nobody performs %T", a))
@@ -178,7 +179,7 @@ func (h *Hands) Perform(e Effect) {
 }
 
 // do runs work aside and posts its result.
-func (h *Hands) do(attempt int, limit time.Duration, work func(context.Context) Body) {
+func (h *Hands) do(attempt int, limit time.Duration, work func(context.Context) machine.Body) {
 	h.work.Go(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, limit)
 		defer cancel()
@@ -202,7 +203,7 @@ func (h *Hands) sendOrders() {
 }
 
 // report tells a person and the records.
-func (h *Hands) report(attempt int, r Report) {
+func (h *Hands) report(attempt int, r machine.Report) {
 	now := time.Now()
 	r = h.launch.memory.addTo(h.withKit(r), now)
 	if r.Text != "" {

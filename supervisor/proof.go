@@ -6,6 +6,7 @@ import (
 	"sglaunch/internal/sglangcmd"
 	"sglaunch/patch"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // proof collects what the output shows of one patch and tells each verdict
@@ -35,9 +36,9 @@ func (p *proof) reset() {
 
 // seen takes an observation; news is true when the verdict has changed to one
 // worth telling.
-func (p *proof) seen(o phases.Observation) (verdict Proven, news bool) {
+func (p *proof) seen(o phases.Observation) (verdict machine.Proven, news bool) {
 	if o.Rank == "main" && p.expected > 1 {
-		return Proven{}, false // the parent's lines; its ranks speak for themselves
+		return machine.Proven{}, false // the parent's lines; its ranks speak for themselves
 	}
 	if o.Rank != "" && !slices.Contains(p.ranks, o.Rank) && o.RankPhase >= phases.DistributedInit {
 		p.ranks = append(p.ranks, o.Rank)
@@ -55,10 +56,10 @@ func (p *proof) seen(o phases.Observation) (verdict Proven, news bool) {
 	}
 	v := patch.Effect(p.facts, patch.Seen{Expected: p.expectedRanks(), Began: p.began, Proved: p.proved, Over: p.over})
 	if v.Effect == p.told || v.Effect == patch.Unknown {
-		return Proven{}, false
+		return machine.Proven{}, false
 	}
 	p.told = v.Effect
-	return Proven{
+	return machine.Proven{
 		Patch: p.name, Effect: string(v.Effect), Reason: v.Reason,
 		Enforce: v.Effect == patch.Ineffective || v.Effect == patch.Partial,
 	}, true

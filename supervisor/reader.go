@@ -14,6 +14,7 @@ import (
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // Reader turns what the shim sends into events: its messages one to one, the
@@ -22,7 +23,7 @@ import (
 type Reader struct {
 	conn  *wire.Conn
 	rules *phases.RuleSet
-	post  func(attempt int, body Body)
+	post  func(attempt int, body machine.Body)
 	// OnSpawned is told of the server of an attempt before it is posted.
 	OnSpawned func(attempt int, p wire.Proc)
 	// OnMember is told of every process of the attempt, OnTrouble of the
@@ -59,7 +60,7 @@ func (r *Reader) Counts() serve.Output {
 // NewReader returns a reader of the shim's messages. seen says how many
 // observations of each attempt are in the journal already; they are not posted
 // again.
-func NewReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post func(int, Body)) *Reader {
+func NewReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post func(int, machine.Body)) *Reader {
 	return &Reader{
 		conn: conn, rules: rules, post: post,
 		suspect: hello.Suspect, deadly: hello.Skip,
@@ -186,7 +187,7 @@ func (r *Reader) tell(attempt int, observed []phases.Observation) {
 		if known {
 			continue
 		}
-		r.post(attempt, Seen{o})
+		r.post(attempt, machine.Seen{Observation: o})
 	}
 }
 
@@ -199,27 +200,27 @@ func (r *Reader) message(m *wire.Message) {
 		if r.OnSpawned != nil {
 			r.OnSpawned(m.Attempt, *m.Proc)
 		}
-		r.post(m.Attempt, Spawned{Proc: *m.Proc})
+		r.post(m.Attempt, machine.Spawned{Proc: *m.Proc})
 	case wire.SpawnFailed:
-		r.post(m.Attempt, SpawnFailed{Reason: m.Text})
+		r.post(m.Attempt, machine.SpawnFailed{Reason: m.Text})
 	case wire.Member:
 		if r.OnMember != nil {
 			r.OnMember(m.Attempt, *m.Proc)
 		}
 	case wire.Exited:
-		r.post(m.Attempt, Exited{Status: *m.Status})
+		r.post(m.Attempt, machine.Exited{Status: *m.Status})
 	case wire.Drained:
 		r.drained(m)
 	case wire.TreeGone:
-		r.post(m.Attempt, TreeGone{})
+		r.post(m.Attempt, machine.TreeGone{})
 	case wire.TreeLeft:
-		r.post(m.Attempt, TreeLeft{Procs: m.Procs})
+		r.post(m.Attempt, machine.TreeLeft{Procs: m.Procs})
 	case wire.Asked:
 		if m.Sig == int(unix.SIGHUP) && r.OnHangup != nil {
 			r.OnHangup()
 			return
 		}
-		r.post(0, StopAsked{By: signalName(m.Sig)})
+		r.post(0, machine.StopAsked{By: signalName(m.Sig)})
 	case wire.Gap:
 		r.lost.Add(m.To - m.From)
 		r.trouble(fmt.Sprintf("%d bytes of output were lost at offset %d", m.To-m.From, m.From))
@@ -244,12 +245,12 @@ func (r *Reader) drained(m *wire.Message) {
 	}
 	r.mu.Unlock()
 	r.tell(m.Attempt, observed)
-	r.post(m.Attempt, Drained{Bytes: m.To, Cut: m.Cut, Diagnosis: r.Diagnosis()})
+	r.post(m.Attempt, machine.Drained{Bytes: m.To, Cut: m.Cut, Diagnosis: r.Diagnosis()})
 }
 
 // Diagnosis is what the output of the current attempt says so far. It may be
 // called from any goroutine.
-func (r *Reader) Diagnosis() Diagnosis {
+func (r *Reader) Diagnosis() machine.Diagnosis {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return diagnose(r.tracker)

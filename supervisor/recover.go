@@ -12,6 +12,7 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
+	"sglaunch/supervisor/machine"
 )
 
 var errShimGone = errors.New("the shim has died")
@@ -62,7 +63,7 @@ func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 			stuck[l.ID] = len(left) > 0
 		}
 		if !stuck[l.ID] {
-			record.Ended, record.Code, record.Reason = time.Now(), codeHeld, killedWhy
+			record.Ended, record.Code, record.Reason = time.Now(), machine.CodeHeld, killedWhy
 			if err := record.write(l.Record()); err != nil {
 				note(l.ID).Err = err.Error()
 			}
@@ -139,7 +140,7 @@ func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.
 			m.Cgroup.Remove()
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, killLimit)
+		ctx, cancel := context.WithTimeout(ctx, machine.KillLimit)
 		_, rest := proc.KillAll(ctx, m)
 		cancel()
 		killed += len(members) - len(rest)
@@ -150,14 +151,14 @@ func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.
 
 // endContainer ends the container of an attempt, where it had one.
 func endContainer(ctx context.Context, a statedir.Attempt) error {
-	ctx, cancel := context.WithTimeout(ctx, killLimit)
+	ctx, cancel := context.WithTimeout(ctx, machine.KillLimit)
 	defer cancel()
 	return container.End(ctx, a.Path)
 }
 
 // endAttemptOf ends what is left of one attempt whose shim has just died.
 func endAttemptOf(ctx context.Context, l statedir.Launch, attempt int) []proc.Proc {
-	ctx, cancel := context.WithTimeout(ctx, killLimit)
+	ctx, cancel := context.WithTimeout(ctx, machine.KillLimit)
 	defer cancel()
 	failed := endContainer(ctx, l.Attempt(attempt))
 	_, left := proc.KillAll(ctx, membership(l, l.Attempt(attempt), true))

@@ -11,6 +11,7 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
+	"sglaunch/supervisor/machine"
 )
 
 // stateDir is a state directory of a test's own.
@@ -69,10 +70,10 @@ func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 			}
 			continue
 		}
-		if r.Ended.IsZero() || r.Code != codeHeld || r.Reason != killedWhy {
+		if r.Ended.IsZero() || r.Code != machine.CodeHeld || r.Reason != killedWhy {
 			t.Errorf("%s: launch.json says %+v", name, r)
 		}
-		if err != nil || told.Code == nil || *told.Code != codeHeld || told.Reason != killedWhy {
+		if err != nil || told.Code == nil || *told.Code != machine.CodeHeld || told.Reason != killedWhy {
 			t.Errorf("%s: the history says %+v, %v", name, told, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/proc"
+	"sglaunch/supervisor/machine"
 )
 
 // releasePoll is the pause between two looks at memory and ports.
@@ -17,17 +18,17 @@ const releasePoll = time.Second
 // awaitRelease waits until nothing of the attempt holds GPU memory or ports
 // and the next attempt finds what this one found. What is not known is not
 // waited for.
-func (h *Hands) awaitRelease(ctx context.Context) Body {
+func (h *Hands) awaitRelease(ctx context.Context) machine.Body {
 	begun := time.Now()
 	h.clearBatons(ctx) // nobody of the attempt lives
 	for {
 		holder, foreign := h.held(ctx)
 		if holder == "" {
-			return Released{Took: time.Since(begun).Round(10 * time.Millisecond).String()}
+			return machine.Released{Took: time.Since(begun).Round(10 * time.Millisecond).String()}
 		}
 		select {
 		case <-ctx.Done():
-			return NotReleased{Holder: holder, Foreign: foreign}
+			return machine.NotReleased{Holder: holder, Foreign: foreign}
 		case <-time.After(releasePoll):
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
+	"sglaunch/supervisor/machine"
 )
 
 // What changes in a launch whose server goes on: its configuration, and the
@@ -33,7 +34,7 @@ func (h *Hands) reload(by string) (map[string]any, error) {
 	h.reader.UseRules(r.Rules)
 	h.front.hooks.Change(r.Hooks)
 	h.order(wire.Message{Type: wire.Ledger, Text: r.Remember})
-	h.loop.Post(0, Reload{By: by, Options: r.Options, Text: r.String()})
+	h.loop.Post(0, machine.Reload{By: by, Options: r.Options, Text: r.String()})
 	changed := map[string]any{}
 	for when, keys := range map[string][]string{"now": r.Now, "next_attempt": r.NextAttempt, "next_launch": r.NextLaunch} {
 		if len(keys) > 0 {

@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"io"
 	"maps"
+
+	"sglaunch/supervisor/machine"
 )
 
 // Difference is a step in which today's code decides otherwise than the code
 // that wrote the journal.
 type Difference struct {
-	Event     Event
-	Was, Now  []Effect
+	Event     machine.Event
+	Was, Now  []machine.Effect
 	Condition string // why the two cannot be compared, where that is so
 }
 
 // Replay gives every event of a journal to a fresh machine and calls each with
 // what was decided then and now. It returns the differences.
-func Replay(r io.Reader, each func(Entry, State)) (differences []Difference, torn int, err error) {
+func Replay(r io.Reader, each func(Entry, machine.State)) (differences []Difference, torn int, err error) {
 	header, entries, torn, err := ReadJournal(r)
 	if err != nil {
 		return nil, torn, err
@@ -44,7 +46,7 @@ func Replay(r io.Reader, each func(Entry, State)) (differences []Difference, tor
 }
 
 // sameEffects compares by what the journal would hold.
-func sameEffects(a, b []Effect) bool {
+func sameEffects(a, b []machine.Effect) bool {
 	if len(a) == 0 && len(b) == 0 {
 		return true
 	}
@@ -56,12 +58,12 @@ func sameEffects(a, b []Effect) bool {
 // fold brings a machine to where the entries of a journal left it and counts
 // the observations of each attempt, on top of those of older journals, so that
 // a new reader goes on where the old one stopped.
-func fold(m *Machine, before map[int]int, entries []Entry) (seen map[int]int, last uint64) {
+func fold(m *machine.Machine, before map[int]int, entries []Entry) (seen map[int]int, last uint64) {
 	seen = map[int]int{}
 	maps.Copy(seen, before)
 	for _, e := range entries {
 		m.Step(e.Event)
-		if _, ok := e.Event.Body.(Seen); ok {
+		if _, ok := e.Event.Body.(machine.Seen); ok {
 			seen[e.Event.Attempt]++
 		}
 		last = e.Event.Seq

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sglaunch/internal/history"
+	"sglaunch/supervisor/machine"
 )
 
 // resume takes up the current attempt from the journal of the supervisor
@@ -12,8 +13,8 @@ import (
 // what it had not, is not lost.
 func (m *memory) resume(entries []Entry) {
 	began := func(e Entry) bool {
-		return slices.ContainsFunc(e.Effects, func(e Effect) bool {
-			r, ok := e.Body.(Report)
+		return slices.ContainsFunc(e.Effects, func(e machine.Effect) bool {
+			r, ok := e.Body.(machine.Report)
 			return ok && r.Event == "attempt_started"
 		})
 	}
@@ -30,11 +31,11 @@ func (m *memory) resume(entries []Entry) {
 func (m *memory) relive(entries []Entry) {
 	for _, entry := range entries {
 		e := entry.Event
-		if s, ok := e.Body.(Seen); ok {
+		if s, ok := e.Body.(machine.Seen); ok {
 			m.seen(e.Attempt, s.Observation, e.At)
 		}
 		for _, effect := range entry.Effects {
-			if r, ok := effect.Body.(Report); ok {
+			if r, ok := effect.Body.(machine.Report); ok {
 				m.told(envelope{Time: e.At, Attempt: effect.Attempt, Event: r.Event, Text: r.Text, Fields: r.Fields})
 			}
 		}

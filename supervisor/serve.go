@@ -15,13 +15,14 @@ import (
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
+	"sglaunch/supervisor/machine"
 )
 
 // Serve is the life of one supervisor: it makes or takes up the launch of the
 // shim that it has met, and decides until the launch has ended, or until another
 // program is to go on in its place. It returns an error where it could not
 // begin; the shim then starts another.
-func Serve(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) error {
+func Serve(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) error {
 	s.command = sglangcmd.Parse(s.Argv, s.Env, s.Dir)
 	o.SGLang = o.SGLang || s.command.SGLang()
 	o.Follower = o.Follower || s.command.Server().Nodes > 1
@@ -88,21 +89,21 @@ type launch struct {
 	lock    *flock.Flock // on the name
 	memory  *memory
 	tell    func(text string) // to a person; until there are Hands
-	machine *Machine
+	machine *machine.Machine
 	journal *Journal
 	seen    map[int]int // observations of each attempt that the journal holds
 	seq     uint64      // of its newest event
-	first   Body
+	first   machine.Body
 	record  LaunchRecord
 }
 
 // takeUp begins the launch, or goes on with the one that the shim names.
-func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (*launch, error) {
+func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (*launch, error) {
 	ledger, err := patch.OpenLedger(s.State.Patches())
 	if err != nil {
 		return nil, err
 	}
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	lock, err := takeName(s, hello)
@@ -116,7 +117,7 @@ func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (*launch, er
 	return l, l.resume(conn, hello, s, o)
 }
 
-func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (err error) {
+func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (err error) {
 	if err := heal(conn, s); err != nil {
 		return err
 	}
@@ -135,13 +136,13 @@ func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) 
 }
 
 // begin opens the journal of a launch in which nothing has happened yet.
-func (l *launch) begin(conn *wire.Conn, s Setup, o Options) (err error) {
+func (l *launch) begin(conn *wire.Conn, s Setup, o machine.Options) (err error) {
 	l.remember(conn, s)
 	go s.tidy(tidyBeside, l.tell)
 	o.Learned = l.memory.limits()
 	l.first = l.memory.before(o.Window)
 	l.memory.begun(l.record)
-	if l.machine, err = NewMachine(o); err != nil {
+	if l.machine, err = machine.New(o); err != nil {
 		return err
 	}
 	l.journal, err = CreateJournal(l.Journal(), Header{Launch: l.ID, Time: time.Now(), Options: o})
@@ -164,7 +165,7 @@ func (l *launch) private() string { return filepath.Join(l.Path, "private") }
 // heal ends and undoes first what a dead sglaunch left behind: the new launch
 // would meet its processes on the GPUs and its patches in the files.
 func heal(conn *wire.Conn, s Setup) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patchLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), machine.PatchLimit)
 	defer cancel()
 	healed, err := Recover(ctx, s.State)
 	for _, h := range healed {
@@ -186,7 +187,7 @@ func heal(conn *wire.Conn, s Setup) error {
 	return nil
 }
 
-func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) (err error) {
+func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (err error) {
 	if l.Launch, err = s.State.OpenLaunch(hello.Launch.ID); err != nil {
 		return err
 	}
@@ -216,12 +217,12 @@ func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o Options) 
 	if l.journal, err = AppendJournal(l.Journal()); err != nil {
 		return err
 	}
-	l.first = Resumed{
+	l.first = machine.Resumed{
 		Restarts: hello.Restarts, Attempt: hello.Attempt, Server: hello.Server,
 		Exited: hello.Exited, TreeGone: hello.TreeGone,
 	}
 	if len(entries) == 0 && len(header.Snapshot) == 0 {
-		l.first = Begin{}
+		l.first = machine.Begin{}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // Setup is what a launch consists of: the command, the files to patch, the
@@ -60,7 +61,7 @@ type Settings struct {
 // Reloaded is a configuration that was read again.
 type Reloaded struct {
 	Settings
-	Options  Options
+	Options  machine.Options
 	Remember string
 	// Keys that have changed, by the moment from which they count.
 	Now, NextAttempt, NextLaunch []string

@@ -9,6 +9,7 @@ import (
 	"sglaunch/internal/history"
 	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/serve"
+	"sglaunch/supervisor/machine"
 )
 
 // What earlier checks of answers teach, and what a check leaves behind.
@@ -32,7 +33,7 @@ func (m *memory) soundAnswers() *answers.Figures {
 }
 
 // addCost: how long a check took the last time, for as many tokens.
-func (m *memory) addCost(r Report) Report {
+func (m *memory) addCost(r machine.Report) machine.Report {
 	tokens, _ := r.Fields["tokens"].(int)
 	seconds, before := m.sound[history.CheckFigures+"seconds"], m.sound[history.CheckFigures+"tokens"]
 	if tokens == 0 || before == 0 {
@@ -77,11 +78,11 @@ func (m *memory) remember(e envelope, field func(string) string) {
 		return // the journal's word, which a supervisor before has recorded
 	}
 	switch field("output_checked") {
-	case checkCorrupt:
+	case machine.CheckCorrupt:
 		w := history.Wrong{Patch: name, Content: content, GPU: field("gpu"), FlashInfer: field("flashinfer"),
 			Launch: m.launch, At: e.Time, Reason: field("reason")}
 		m.write(func(ctx context.Context) error { return m.db.RecordWrong(ctx, w) })
-	case checkInnocent:
+	case machine.CheckInnocent:
 		m.write(func(ctx context.Context) error {
 			_, err := m.db.ForgetWrong(ctx, name, m.launch)
 			return err

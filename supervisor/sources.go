@@ -9,6 +9,7 @@ import (
 	"sglaunch/internal/history"
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/proc"
+	"sglaunch/supervisor/machine"
 )
 
 // Sources that say why a start is slow, beside those that say that it moves.
@@ -46,7 +47,7 @@ func (w *watcher) residency(ctx context.Context) {
 }
 
 // burden adds to a reading what slows the start down from outside.
-func (w *watcher) burden(a *Activity, server proc.ID) {
+func (w *watcher) burden(a *machine.Activity, server proc.ID) {
 	if w.isReady() {
 		return
 	}
@@ -66,7 +67,7 @@ func (w *watcher) burden(a *Activity, server proc.ID) {
 	p, err := proc.ReadPressure(folder)
 	switch {
 	case err == nil:
-		a.Pressure = &Pressure{CPU: p.CPU, Memory: p.Memory, IO: p.IO}
+		a.Pressure = &machine.Pressure{CPU: p.CPU, Memory: p.Memory, IO: p.IO}
 	case !proc.NoPressure(err):
 		a.Missing = append(a.Missing, err.Error())
 	}

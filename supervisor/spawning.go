@@ -10,6 +10,7 @@ import (
 	"sglaunch/internal/container"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
+	"sglaunch/supervisor/machine"
 )
 
 // notOurs are variables that speak to sglaunch and must not reach the server:
@@ -17,7 +18,7 @@ import (
 var notOurs = []string{"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "LISTEN_FDS=", "LISTEN_PID=", "LISTEN_FDNAMES="}
 
 // spawn asks the shim for the server of an attempt.
-func (h *Hands) spawn(attempt int, a Spawn) {
+func (h *Hands) spawn(attempt int, a machine.Spawn) {
 	folder := h.attemptFolder(attempt)
 	marker := fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", h.launch.ID, attempt)
 	spec := &wire.Spec{
@@ -29,7 +30,7 @@ func (h *Hands) spawn(attempt int, a Spawn) {
 		Log:     folder.Log(),
 		Records: folder.Path + "/processes.jsonl",
 		Marker:  marker,
-		Drain:   wire.Duration(drainMargin),
+		Drain:   wire.Duration(machine.DrainMargin),
 	}
 	if rotate := h.settings().Rotate; rotate != (wire.Rotate{}) {
 		spec.Rotate = &rotate
@@ -38,7 +39,7 @@ func (h *Hands) spawn(attempt int, a Spawn) {
 		var file string
 		spec.Argv, file = run.WithIDFile(filepath.Join(folder.Path, "container.id"))
 		if err := run.Note(folder.Path, file, h.Dir); err != nil {
-			h.loop.Post(0, SourceLost{Source: "container", Reason: err.Error()})
+			h.loop.Post(0, machine.SourceLost{Source: "container", Reason: err.Error()})
 		}
 	}
 	h.launch.memory.spawning(attempt, h.Setup, a)
@@ -59,7 +60,7 @@ func (h *Hands) kill(attempt int, limit time.Duration) {
 		ctx, cancel := context.WithTimeout(h.ctx, limit)
 		defer cancel()
 		if err := container.End(ctx, h.attemptFolder(attempt).Path); err != nil {
-			h.loop.Post(attempt, TreeLeft{Procs: []wire.Proc{{Comm: err.Error(), State: "container"}}})
+			h.loop.Post(attempt, machine.TreeLeft{Procs: []wire.Proc{{Comm: err.Error(), State: "container"}}})
 			return
 		}
 		h.order(order)
@@ -93,7 +94,7 @@ func hasAnyPrefix(s string, prefixes []string) bool {
 
 // withFlags changes flags of a command line: the last word wins with argparse,
 // so a changed flag is appended.
-func withFlags(argv []string, changes []FlagChange) []string {
+func withFlags(argv []string, changes []machine.FlagChange) []string {
 	out := append([]string(nil), argv...)
 	for _, c := range changes {
 		out = append(out, c.Flag)
@@ -109,7 +110,7 @@ func withFlags(argv []string, changes []FlagChange) []string {
 func (h *Hands) resumeMembers(hello *wire.Hello) {
 	records, err := proc.ReadRecords(h.attemptFolder(hello.Attempt).Path + "/processes.jsonl")
 	if err != nil {
-		h.loop.Post(0, SourceLost{Source: "process records", Reason: err.Error()})
+		h.loop.Post(0, machine.SourceLost{Source: "process records", Reason: err.Error()})
 	}
 	for _, r := range records {
 		h.member(hello.Attempt, wire.Proc{PID: r.PID, Start: r.Start, PPID: r.PPID, Comm: r.Comm, Cmd: r.Cmd})
@@ -129,7 +130,7 @@ func (h *Hands) lastRites(cause error) error {
 		h.launch.memory.told(e)
 		h.records <- e
 	}
-	defer h.launch.memory.finish(codeHeld)
+	defer h.launch.memory.finish(machine.CodeHeld)
 	left := endAttemptOf(h.ctx, h.launch.Launch, attempt)
 	if len(left) > 0 {
 		say("the shim died; processes would not go: %v", left)
@@ -141,7 +142,7 @@ func (h *Hands) lastRites(cause error) error {
 		return err
 	}
 	say("the shim died; everything of the launch was ended and restored")
-	h.launch.record.Ended, h.launch.record.Code = time.Now(), codeHeld
+	h.launch.record.Ended, h.launch.record.Code = time.Now(), machine.CodeHeld
 	return h.launch.record.write(h.launch.Record())
 }
 

@@ -16,6 +16,7 @@ import (
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // station is the launch's side to the outside: it keeps what a status tells
@@ -31,11 +32,11 @@ type station struct {
 	work   sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
-	view  View
+	view  machine.View
 	tally tally
 }
 
-func newStation(h *Hands, v View) *station {
+func newStation(h *Hands, v machine.View) *station {
 	return &station{h: h, view: v, tally: tally{public: !v.Announced.IsZero()}, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
@@ -77,7 +78,7 @@ func (s *station) openHTTP() {
 }
 
 func (s *station) deaf(source string, err error) {
-	s.h.loop.Post(0, SourceLost{Source: source, Reason: err.Error()})
+	s.h.loop.Post(0, machine.SourceLost{Source: source, Reason: err.Error()})
 }
 
 // close tells everybody that it is over, hooks within their limit.
@@ -129,7 +130,7 @@ func (s *station) ask(r serve.Request) (map[string]any, error) {
 	s.mu.Unlock()
 	switch r.Do {
 	case serve.DoStop:
-		s.h.loop.Post(0, StopAsked{By: r.By, Force: r.Force})
+		s.h.loop.Post(0, machine.StopAsked{By: r.By, Force: r.Force})
 	case serve.DoReload:
 		return s.h.reload(r.By)
 	case serve.DoUpgrade:
@@ -138,13 +139,13 @@ func (s *station) ask(r serve.Request) (map[string]any, error) {
 		if v.Stop != nil {
 			return nil, errStopping
 		}
-		s.h.loop.Post(0, RestartAsked{By: r.By})
+		s.h.loop.Post(0, machine.RestartAsked{By: r.By})
 	}
 	return nil, nil
 }
 
 // viewed takes the machine's state after a step.
-func (s *station) viewed(v View) {
+func (s *station) viewed(v machine.View) {
 	s.mu.Lock()
 	if v.Attempt != s.view.Attempt {
 		s.tally.anew()
@@ -213,14 +214,14 @@ func (s *station) status() serve.Status {
 }
 
 // running adds what is known of an attempt with a server.
-func (s *station) running(st *serve.Status, v View) {
+func (s *station) running(st *serve.Status, v machine.View) {
 	if v.Server != nil {
 		st.Processes.Server = v.Server.PID
 	} else {
 		st.Processes.Members = 0
 	}
 	st.Phase, st.PhaseSince = v.Phase.String(), v.Phased
-	st.Ready, st.ReadySince = v.State == StateChecking || v.State == StateUp, v.Ready
+	st.Ready, st.ReadySince = v.State == machine.StateChecking || v.State == machine.StateUp, v.Ready
 	st.Moved = &serve.Moved{Time: v.Moved, By: v.MovedBy}
 	report, ok := s.h.reader.Report()
 	if !ok {
@@ -233,7 +234,7 @@ func (s *station) running(st *serve.Status, v View) {
 		}
 	}
 	st.Activities = report.Activities
-	if v.State != StateStarting {
+	if v.State != machine.StateStarting {
 		return
 	}
 	st.Lagging = report.Lagging

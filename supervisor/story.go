@@ -10,6 +10,7 @@ import (
 	"sglaunch/internal/history"
 	"sglaunch/internal/mask"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // story is the current attempt as the history sees it.
@@ -69,7 +70,7 @@ func (m *memory) begin(e envelope) {
 // changesOf reads the changes of a report, as the machine gives them
 // or as the journal has kept them.
 func changesOf(e envelope) (all []history.Change) {
-	var changes []Change
+	var changes []machine.Change
 	if data, err := json.Marshal(e.Fields["changes"]); err != nil || json.Unmarshal(data, &changes) != nil {
 		return nil
 	}
@@ -95,14 +96,14 @@ func (m *memory) measure(ctx context.Context, attempt int) {
 
 // spawning takes the attempt as it will run: with the patches in force and all
 // that rungs have changed. What a rung makes of the flags is another server.
-func (m *memory) spawning(attempt int, setup Setup, s Spawn) {
+func (m *memory) spawning(attempt int, setup Setup, s machine.Spawn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.story.n != attempt {
 		return
 	}
 	// Caches of the launch's own change how warm they are, and nothing else.
-	public := slices.DeleteFunc(s.Environ(Private), func(kv string) bool { return strings.Contains(kv, Private) })
+	public := slices.DeleteFunc(s.Environ(machine.Private), func(kv string) bool { return strings.Contains(kv, machine.Private) })
 	key := m.asked
 	key.Patches = history.PatchSet(m.story.inForce)
 	key.Caches = m.story.found.caches(len(public) < len(s.Env))
@@ -224,7 +225,7 @@ func (m *memory) end(e envelope, field func(string) string) {
 	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if last, err := phases.ParsePhase(field("phase")); err == nil && field("outcome") != string(OutcomeRefused) {
+	if last, err := phases.ParsePhase(field("phase")); err == nil && field("outcome") != string(machine.OutcomeRefused) {
 		m.keep(m.span(e, last, "phase_seconds", false))
 	}
 	m.keep(m.story.book.cut(e.Time)...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sglaunch/internal/serve"
+	"sglaunch/supervisor/machine"
 )
 
 // tally keeps, of all that is told, what a status shows. Its owner guards it.
@@ -85,7 +86,7 @@ func (t *tally) answered(n int) {
 
 func (t *tally) ended(attempt int, field func(string) string) {
 	outcome := field("outcome")
-	if outcome == string(OutcomeStopped) {
+	if outcome == string(machine.OutcomeStopped) {
 		return
 	}
 	t.failed = &serve.Failure{Attempt: attempt, Outcome: outcome,

@@ -14,6 +14,7 @@ import (
 	"sglaunch/internal/shim/wire"
 	"sglaunch/patch"
 	"sglaunch/phases"
+	"sglaunch/supervisor/machine"
 )
 
 // watcher looks at a running attempt from outside its output: processes, GPUs,
@@ -168,12 +169,12 @@ func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) 
 }
 
 // activity makes one reading of all sources.
-func (w *watcher) activity(ctx context.Context, sampler *proc.Sampler) Activity {
+func (w *watcher) activity(ctx context.Context, sampler *proc.Sampler) machine.Activity {
 	r := sampler.Sample(ctx, w.ids())
 	w.mu.Lock()
 	sample := w.sample
 	w.mu.Unlock()
-	a := Activity{CPU: r.CPU.Seconds(), ReadBytes: r.ReadBytes, Written: r.Written, Faults: r.Faults, Missing: r.Missing, Blocked: r.Blocked}
+	a := machine.Activity{CPU: r.CPU.Seconds(), ReadBytes: r.ReadBytes, Written: r.Written, Faults: r.Faults, Missing: r.Missing, Blocked: r.Blocked}
 	for _, c := range r.Compilers {
 		if !slices.Contains(a.Compilers, c.Comm) {
 			a.Compilers = append(a.Compilers, c.Comm)
@@ -181,7 +182,7 @@ func (w *watcher) activity(ctx context.Context, sampler *proc.Sampler) Activity 
 	}
 	slices.Sort(a.Compilers)
 	for _, g := range w.h.pick(sample) {
-		a.GPUs = append(a.GPUs, GPUActivity{
+		a.GPUs = append(a.GPUs, machine.GPUActivity{
 			Index: g.Index, Used: known(g.MemoryKnown(), int64(g.Used)),
 			Util: reading(g.Util), MemUtil: reading(g.MemUtil), PowerMW: reading(g.PowerMW),
 		})
@@ -200,7 +201,7 @@ func reading(r gpu.Reading) int { return int(known(r.Known, r.Value)) }
 
 // goneRanks finds a scheduler that was alive and is not any more while the
 // server lives on. SGLang up to v0.5.9 does not notice that.
-func (w *watcher) goneRanks(server wire.Proc) *RankGone {
+func (w *watcher) goneRanks(server wire.Proc) *machine.RankGone {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !proc.Alive(proc.ID{PID: server.PID, Start: server.Start}) {
@@ -216,7 +217,7 @@ func (w *watcher) goneRanks(server wire.Proc) *RankGone {
 				w.ranks[pid] = name
 			}
 		case !alive && (title != "" || w.lostChild(p, server)):
-			gone := &RankGone{Rank: cmp.Or(title, "a process of the server"), Proc: p}
+			gone := &machine.RankGone{Rank: cmp.Or(title, "a process of the server"), Proc: p}
 			if status, ok := proc.ExitStatus(pid); ok {
 				gone.Status = &wire.Status{Code: max(status.ExitStatus(), 0)}
 				if status.Signaled() {

@@ -5,4 +5,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-go test ./supervisor -run '^(TestNights|TestServedTime)$' -count=1 -timeout 14m -v | grep -v '^=== '
+go test ./supervisor/machine -run '^(TestNights|TestServedTime)$' -count=1 -timeout 14m -v | grep -v '^=== '

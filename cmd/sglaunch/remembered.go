@@ -7,6 +7,7 @@ import (
 
 	"sglaunch/internal/config"
 	"sglaunch/supervisor"
+	"sglaunch/supervisor/machine"
 )
 
 // remembered is the configuration of a launch as its supervisors hand it on, by
@@ -95,7 +96,7 @@ func (r *rereader) again() (supervisor.Reloaded, error) {
 }
 
 // setup is what the supervisor begins with, or goes on with.
-func (r *rereader) setup() (supervisor.Setup, supervisor.Options, error) {
+func (r *rereader) setup() (supervisor.Setup, machine.Options, error) {
 	setup, options, err := launchOf(r.cfg, r.flags.quiet)
 	if err != nil {
 		return setup, options, err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sglaunch/supervisor"
+	"sglaunch/supervisor/machine"
 )
 
 func newReplayCommand() *cobra.Command {
@@ -29,7 +30,7 @@ is 1 where today's code decides otherwise than the code that wrote the journal.`
 			}
 			defer f.Close()
 			out := json.NewEncoder(c.OutOrStdout())
-			differences, torn, err := supervisor.Replay(f, func(e supervisor.Entry, s supervisor.State) {
+			differences, torn, err := supervisor.Replay(f, func(e supervisor.Entry, s machine.State) {
 				if asJSON {
 					_ = out.Encode(e)
 					return

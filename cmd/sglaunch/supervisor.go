@@ -22,6 +22,7 @@ import (
 	"sglaunch/internal/statedir"
 	"sglaunch/phases"
 	"sglaunch/supervisor"
+	"sglaunch/supervisor/machine"
 )
 
 // The two processes that the shim and the supervisor start for themselves.
@@ -100,10 +101,10 @@ func endLaunch(conn *wire.Conn, code int, err error) error {
 
 // setUp reads the configuration, or takes the one that the supervisor before has
 // left.
-func setUp(flags *launchFlags, command []string, left string) (supervisor.Setup, supervisor.Options, error) {
+func setUp(flags *launchFlags, command []string, left string) (supervisor.Setup, machine.Options, error) {
 	r, err := newRereader(flags, command, left)
 	if err != nil {
-		return supervisor.Setup{}, supervisor.Options{}, err
+		return supervisor.Setup{}, machine.Options{}, err
 	}
 	return r.setup()
 }
@@ -118,32 +119,32 @@ func newSamplerCommand() *cobra.Command {
 }
 
 // launchOf turns a configuration into what the supervisor runs.
-func launchOf(c config.Config, quiet bool) (supervisor.Setup, supervisor.Options, error) {
+func launchOf(c config.Config, quiet bool) (supervisor.Setup, machine.Options, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return supervisor.Setup{}, supervisor.Options{}, fmt.Errorf("cannot find this program: %w", err)
+		return supervisor.Setup{}, machine.Options{}, fmt.Errorf("cannot find this program: %w", err)
 	}
 	state, err := statedir.Open()
 	if err != nil {
-		return supervisor.Setup{}, supervisor.Options{}, err
+		return supervisor.Setup{}, machine.Options{}, err
 	}
 	if c.Log.Directory != "" {
 		if state.State, err = filepath.Abs(c.Log.Directory); err != nil {
-			return supervisor.Setup{}, supervisor.Options{}, err
+			return supervisor.Setup{}, machine.Options{}, err
 		}
 	}
 	env, err := c.Server.Environ(os.Environ())
 	if err != nil {
-		return supervisor.Setup{}, supervisor.Options{}, err
+		return supervisor.Setup{}, machine.Options{}, err
 	}
 	rules, err := rulesOf(c)
 	if err != nil {
-		return supervisor.Setup{}, supervisor.Options{}, err
+		return supervisor.Setup{}, machine.Options{}, err
 	}
 	dir := c.Server.Directory
 	if dir == "" {
 		if dir, err = os.Getwd(); err != nil {
-			return supervisor.Setup{}, supervisor.Options{}, fmt.Errorf("cannot find the working directory: %w", err)
+			return supervisor.Setup{}, machine.Options{}, fmt.Errorf("cannot find the working directory: %w", err)
 		}
 	}
 	setup := supervisor.Setup{
@@ -188,23 +189,23 @@ func rulesOf(c config.Config) (*phases.RuleSet, error) {
 	return rules.With(own), nil
 }
 
-func optionsOf(c config.Config) (supervisor.Options, error) {
-	o := supervisor.DefaultOptions()
+func optionsOf(c config.Config) (machine.Options, error) {
+	o := machine.DefaultOptions()
 	r := c.Relaunch
 	o.Act, o.Policy = r.Act, r.Policy
 	o.Attempts, o.Window, o.SameCause, o.NoProgress = r.Attempts, r.Window, r.SameCause, r.NoProgress
-	o.Backoff = supervisor.Backoff{Initial: r.Backoff.Initial, Factor: r.Backoff.Factor, Max: r.Backoff.Max, Jitter: r.Backoff.Jitter}
+	o.Backoff = machine.Backoff{Initial: r.Backoff.Initial, Factor: r.Backoff.Factor, Max: r.Backoff.Max, Jitter: r.Backoff.Jitter}
 	o.HealthyAfter, o.OnForeignStop, o.ReadyTimeout = r.HealthyAfter, r.OnForeignStop, c.Ready.Timeout
 	for phase, limit := range c.Phases.Limits {
-		o.Limits[phase] = supervisor.Limit{
+		o.Limits[phase] = machine.Limit{
 			Quiet:   orElse(limit.Quiet, o.Limits[phase].Quiet),
 			Timeout: orElse(limit.Timeout, o.Limits[phase].Timeout),
 		}
 	}
-	o.Stop = supervisor.Stop{
+	o.Stop = machine.Stop{
 		Signal: signalNumber(c.Stop.Signal), Drain: c.Stop.Drain, Grace: c.Stop.Grace, Release: c.Stop.Release, Settle: c.Stop.Settle,
 	}
-	o.Check = supervisor.OutputCheck{Mode: c.Ready.OutputCheck, CheckSize: supervisor.CheckSize(c.Ready.Check)}
+	o.Check = machine.OutputCheck{Mode: c.Ready.OutputCheck, CheckSize: machine.CheckSize(c.Ready.Check)}
 	o.Argv = mask.Argv(c.Server.Command) // the journal keeps it; no rung scales a secret
 	var err error
 	o.Rungs, err = rungsOf(c)
@@ -213,13 +214,13 @@ func optionsOf(c config.Config) (supervisor.Options, error) {
 
 // rungsOf is the ladder of a launch: the ready-made rungs that are listed, then
 // the person's own.
-func rungsOf(c config.Config) ([]supervisor.Rung, error) {
-	rungs, err := supervisor.ReadyRungs(c.Relaunch.Fallbacks)
+func rungsOf(c config.Config) ([]machine.Rung, error) {
+	rungs, err := machine.ReadyRungs(c.Relaunch.Fallbacks)
 	if err != nil {
 		return nil, err
 	}
 	for i, f := range c.Fallbacks {
-		r := supervisor.Rung{
+		r := machine.Rung{
 			Name: fmt.Sprintf("fallback %d (%s)", i+1, f.Cause), Causes: []string{f.Cause},
 			Set: f.Set, Env: f.Env, Min: float64(f.Min), Times: f.Max,
 		}

@@ -37,7 +37,7 @@ type room struct {
 }
 
 var rooms = []room{{
-	dir: "supervisor",
+	dir: "supervisor/machine",
 	files: []string{
 		"budget.go", "checking.go", "ending.go", "machine.go", "moving.go", "neighbour.go", "policy.go", "rungs.go", "silence.go", "suspect.go", "turns.go", "verdict.go", "watching.go",
 	},
