@@ -212,6 +212,9 @@ func (t *Tracker) count(r *Rule, rank *rankState, b bar, unit string, name []byt
 	}
 	t.moved(n)
 	n.outlived(rank)
+	if r != nil && r.Phase != nil && *r.Phase == GraphCapture {
+		n.ranks.barrier(rank, GraphCapture) // every graph holds collectives
+	}
 	o := Observation{Kind: KindProgress, Done: b.done, Total: b.total, Unit: unit, Rank: t.rankName(n, rank), RankPhase: rank.phase, Rule: id}
 	t.emit(o)
 }

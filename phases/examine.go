@@ -20,7 +20,7 @@ const (
 // examine looks at a message with every rule whose literal stands in it.
 func (t *Tracker) examine() {
 	l := &t.line
-	msg := l.h.msg
+	msg := bytes.TrimRight(l.h.msg, " ") // copied from a terminal, a line is as wide as it was
 	if bytes.HasPrefix(msg, serverArgs) {
 		t.begin()
 		return

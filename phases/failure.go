@@ -93,7 +93,7 @@ func exceptionType(msg []byte, inTraceback bool) []byte {
 	if end < 4 || msg[0] >= '0' && msg[0] <= '9' || msg[0] == '.' {
 		return nil
 	}
-	name, rest := msg[:end], msg[end:]
+	name, rest := msg[:end], bytes.TrimRight(msg[end:], " ")
 	if len(rest) > 0 && !bytes.HasPrefix(rest, []byte(": ")) && !bytes.Equal(rest, []byte(":")) {
 		return nil
 	}

@@ -58,6 +58,9 @@ func (t *Tracker) exception(msg, class []byte, open *failure) {
 		}
 	}
 	open.message = true
+	if bytes.HasSuffix(class, []byte("CancelledError")) {
+		return // somebody gave up the wait; why stands elsewhere
+	}
 	if bytes.HasSuffix(class, []byte("KeyboardInterrupt")) || bytes.Equal(class, []byte("SystemExit")) {
 		open.harness = true
 		l.node.drained = l.node.drained || class[0] == 'K'

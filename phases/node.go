@@ -140,7 +140,7 @@ func (n *node) root() *failure {
 		if f.harness || f.best == nil {
 			continue
 		}
-		if f.best.stands() && !n.explained(f) {
+		if f.best.stands() && !n.explained(f.best) {
 			return f
 		}
 		if root == nil || f.best.strength() > root.best.strength() {
@@ -151,12 +151,12 @@ func (n *node) root() *failure {
 }
 
 // explained tells whether a rule that this fault depends on was seen as well.
-func (n *node) explained(f *failure) bool {
-	if f.best.rule == nil || len(f.best.rule.DependsOn) == 0 {
+func (n *node) explained(f *fault) bool {
+	if f.rule == nil || len(f.rule.DependsOn) == 0 {
 		return false
 	}
 	for _, other := range n.failures {
-		if other.best != nil && other.best.rule != nil && contains(f.best.rule.DependsOn, other.best.rule.ID) {
+		if other.best != nil && other.best.rule != nil && contains(f.rule.DependsOn, other.best.rule.ID) {
 			return true
 		}
 	}
@@ -173,7 +173,7 @@ func (n *node) cause() (*fault, *failure) {
 	best := root.best
 	for _, c := range n.clues {
 		same := c.cause == best.cause || !best.stands()
-		if same && c.offset < best.offset && c.cause != "" {
+		if same && c.offset < best.offset && c.cause != "" && !n.explained(c) {
 			return c, root
 		}
 	}

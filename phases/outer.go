@@ -24,6 +24,9 @@ func outerPrefix(text []byte, h *header) int {
 		if n := timePrefix(text, h); n > 0 {
 			return n
 		}
+		if n := loggingPrefix(text, h); n > 0 {
+			return n
+		}
 		return slurmPrefix(text, h)
 	case c >= 'A' && c <= 'Z':
 		if n := exportPrefix(text, h); n > 0 {
@@ -117,6 +120,32 @@ func timePrefix(text []byte, h *header) int {
 	return i
 }
 
+// loggingPrefix: "2025-03-08 02:04:48,693 - worker - INFO - " of a Python
+// program that logs what its server prints.
+func loggingPrefix(text []byte, h *header) int {
+	if !dateTime.begins(text) || text[min(19, len(text)-1)] != ',' {
+		return 0
+	}
+	head := text[:min(len(text), 120)]
+	n := 0
+	for range 3 { // time, name, level
+		k := bytes.Index(head[n:], []byte(" - "))
+		if k < 0 {
+			return 0
+		}
+		n += k + len(" - ")
+	}
+	for _, level := range [...]string{"INFO", "WARNING", "ERROR", "DEBUG"} {
+		if bytes.HasSuffix(head[:n], []byte(" - "+level+" - ")) {
+			if h.stamp == nil {
+				h.stamp = text[:19]
+			}
+			return n
+		}
+	}
+	return 0
+}
+
 // slurmPrefix: " 3: " of srun --label.
 func slurmPrefix(text []byte, h *header) int {
 	i := 0
@@ -147,8 +176,9 @@ func exportPrefix(text []byte, h *header) int {
 	return blank + 1 + n
 }
 
-// journalPrefix: "Feb 19 05:52:10 host unit[123]: ", "2026-02-19T05:52:10+0100 host unit[123]: "
-// loses its time before.
+// journalPrefix: "Feb 19 05:52:10 host unit[123]: ", the same without its host
+// (journalctl --no-hostname); "2026-02-19T05:52:10+0100 host unit[123]: " loses
+// its time before.
 func journalPrefix(text []byte, h *header) int {
 	if len(text) < 20 || text[3] != ' ' || !timeOfDay.begins(text[7:]) && !timeOfDay.begins(text[6:]) {
 		return 0
@@ -157,11 +187,13 @@ func journalPrefix(text []byte, h *header) int {
 	if colon < 0 {
 		return 0
 	}
-	fields := bytes.Fields(text[:colon])
-	if len(fields) != 5 {
+	switch fields := bytes.Fields(text[:colon]); len(fields) {
+	case 4:
+	case 5:
+		h.source = fields[3]
+	default:
 		return 0
 	}
-	h.source = fields[3]
 	return colon + 3
 }
 

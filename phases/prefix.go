@@ -39,7 +39,12 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 		text = p.unwrap(text)
 		*h = header{number: -1, marks: markAll}
 	} else if h.stamped {
-		return nil
+		n := p.doubled(text, h)
+		if n == 0 {
+			return nil
+		}
+		text = text[n:]
+		*h = header{number: -1, marks: h.marks}
 	}
 	taken := false // the habit stands there once
 	for range 5 {
@@ -68,6 +73,23 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 	}
 	h.msg = text
 	return nil
+}
+
+// doubled is the length of a time in SGLang's own form that a relay put before
+// the line: before another prefix, or by habit.
+func (p *prefixer) doubled(text []byte, h *header) int {
+	if h.rank != nil {
+		return 0
+	}
+	head := text[:len(text)-len(h.msg)]
+	if len(h.msg) > 0 && h.msg[0] == '[' && stampEnd(h.msg, new(header)) > 0 {
+		p.habit.learn(head)
+		return len(head)
+	}
+	if p.habit.length(text) == len(head) {
+		return len(head)
+	}
+	return 0
 }
 
 // unwrap removes colours and the JSON envelope of Docker or another collector.

@@ -106,15 +106,26 @@ func (t *rankTable) raise(to Phase) {
 }
 
 // barrier lifts the ranks that one rank must have waited for: sizing the memory
-// pool takes a collective over all ranks of its group. Groups of different DP
-// numbers may be independent.
+// pool and capturing a graph take collectives over all ranks of its group.
 func (t *rankTable) barrier(from *rankState, to Phase) {
-	group := dpPart(from.name)
 	for _, r := range t.list {
-		if r.moved && r.phase < to && dpPart(r.name) == group {
+		if r.moved && r.phase < to && t.grouped(from, r) {
 			t.advance(r, to)
 		}
 	}
+}
+
+// grouped tells whether two ranks share their collectives. Groups of different
+// DP numbers are independent, each with a TP0 of its own, unless only the
+// attention is data-parallel: then the TP numbers run on.
+func (t *rankTable) grouped(a, b *rankState) bool {
+	one, other := dpPart(a.name), dpPart(b.name)
+	return one == other || one != "" && other != "" && !(t.leads(one) && t.leads(other))
+}
+
+// leads tells whether a data-parallel part has a TP0 of its own.
+func (t *rankTable) leads(part string) bool {
+	return t.byName[part+" TP0"] != nil || t.byName[part+" TP0 EP0"] != nil
 }
 
 // dpPart is the data-parallel part of a rank's name: "DP1" of "DP1 TP3".

@@ -11,18 +11,20 @@ import (
 // relays are what stands between a server and a saved log: each puts something
 // before every line.
 var relays = map[string]func(n int, line string) string{
-	"cri":     func(n int, line string) string { return "2026-02-19T05:52:10.21748708+08:00 stdout F " + line },
-	"docker":  func(n int, line string) string { return "2026-02-19T05:52:10.217487081Z " + line },
-	"kubectl": func(n int, line string) string { return "[pod/sglang-0/server] " + line },
-	"compose": func(n int, line string) string { return "sglang-1  | " + line },
-	"dotted":  func(n int, line string) string { return "[sglang]     | " + line },
-	"ray":     func(n int, line string) string { return "(SGLangEngine pid=100863) " + line },
-	"ray-ip":  func(n int, line string) string { return "(SGLangEngine pid=100863, ip=192.0.2.7) " + line },
-	"journal": func(n int, line string) string { return "Feb 19 05:52:10 gpu-7 sglang[4711]: " + line },
-	"iso":     func(n int, line string) string { return "2026-02-19T05:52:10+0100 gpu-7 sglang[4711]: " + line },
-	"slurm":   func(n int, line string) string { return "0: " + line },
-	"export":  func(n int, line string) string { return "ERROR 2026-02-19T05:52:10.509514570Z " + line },
-	"colour":  func(n int, line string) string { return "\x1b[32m" + line + "\x1b[0m" },
+	"cri":          func(n int, line string) string { return "2026-02-19T05:52:10.21748708+08:00 stdout F " + line },
+	"docker":       func(n int, line string) string { return "2026-02-19T05:52:10.217487081Z " + line },
+	"kubectl":      func(n int, line string) string { return "[pod/sglang-0/server] " + line },
+	"compose":      func(n int, line string) string { return "sglang-1  | " + line },
+	"dotted":       func(n int, line string) string { return "[sglang]     | " + line },
+	"ray":          func(n int, line string) string { return "(SGLangEngine pid=100863) " + line },
+	"ray-ip":       func(n int, line string) string { return "(SGLangEngine pid=100863, ip=192.0.2.7) " + line },
+	"journal":      func(n int, line string) string { return "Feb 19 05:52:10 gpu-7 sglang[4711]: " + line },
+	"iso":          func(n int, line string) string { return "2026-02-19T05:52:10+0100 gpu-7 sglang[4711]: " + line },
+	"journal-bare": func(n int, line string) string { return "Feb 19 05:52:10 sglang[4711]: " + line },
+	"logging":      func(n int, line string) string { return "2026-02-19 05:52:10,291 - worker - INFO - " + line },
+	"slurm":        func(n int, line string) string { return "0: " + line },
+	"export":       func(n int, line string) string { return "ERROR 2026-02-19T05:52:10.509514570Z " + line },
+	"colour":       func(n int, line string) string { return "\x1b[32m" + line + "\x1b[0m" },
 	"json": func(n int, line string) string {
 		data, _ := json.Marshal(map[string]string{"log": line + "\n", "stream": "stderr", "time": "2026-02-19T05:52:10Z"})
 		return string(data)
@@ -65,6 +67,9 @@ var habits = map[string]func(n int, line string) string{
 	"slime":  func(n int, line string) string { return "[2026-02-19T05:52:10+08:00] job-3da56 >> " + line },
 	"loguru": func(n int, line string) string {
 		return fmt.Sprintf("2026-02-19 05:52:%02d.123 | worker - ", n%60) + line
+	},
+	"doubled": func(n int, line string) string {
+		return fmt.Sprintf("[2026-02-19 13:52:%02d] ", n%60) + line
 	},
 	"elastic":  func(n int, line string) string { return fmt.Sprintf("Feb 19, 2026 @ 05:52:%02d.892    ", n%60) + line },
 	"torchrun": func(n int, line string) string { return "[default0]:" + line },

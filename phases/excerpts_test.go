@@ -1,0 +1,116 @@
+package phases
+
+import (
+	"fmt"
+	"testing"
+)
+
+// excerpts are pieces of outputs as people paste them: begin and end are missing.
+var excerpts = []struct{ name, want, log string }{
+	{"a batch of the overlap thread", "serving ready=false failed=true cause=scheduler_exception", `
+[2025-02-04 21:18:29 TP3] TpModelWorkerClient hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/managers/tp_worker_overlap_thread.py", line 109, in forward_thread_func
+    self.forward_thread_func_()
+  File "/x/sglang/srt/layers/foo.py", line 86, in forward
+    a, b = x
+ValueError: not enough values to unpack (expected 2, got 1)
+`},
+	{"a replayed graph", "serving ready=false failed=true cause=scheduler_exception", `
+  File "/x/sglang/srt/model_executor/cuda_graph_runner.py", line 500, in replay
+    self.graphs[bs].replay()
+RuntimeError: The foo has 15 arms, got 14
+`},
+	{"requests sent back to the queue", "serving ready=true failed=false cause=none", `
+[2025-03-07 21:49:33 TP13] Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.1474 -> 0.1845
+[2025-03-07 21:49:33 TP12] Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.1474 -> 0.1845
+`},
+	{"a client that went away", "serving ready=true failed=false cause=none", `
+[2025-02-19 11:45:42 TP0] Prefill batch. #new-seq: 1, #new-token: 1, #cached-token: 0, cache hit rate: 0.00%, token usage: 0.00, #running-req: 0, #queue-req: 0
+[2025-02-19 11:45:46] Abort request a96186a3d0f8424eb67e822d7cc66c57
+Traceback (most recent call last):
+  File "/usr/lib/python3.10/asyncio/tasks.py", line 456, in wait_for
+    return fut.result()
+asyncio.exceptions.CancelledError
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/x/sglang/srt/managers/tokenizer_manager.py", line 422, in _wait_one_response
+    raise ValueError(f"Abort request {obj.rid}")
+ValueError: Abort request a96186a3d0f8424eb67e822d7cc66c57
+`},
+	{"a wait that was cancelled first", "starting ready=false failed=true cause=scheduler_exception", `
+Traceback (most recent call last):
+  File "/usr/lib/python3.10/asyncio/tasks.py", line 456, in wait_for
+    return fut.result()
+asyncio.exceptions.CancelledError
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/x/sglang/srt/managers/tokenizer_manager.py", line 422, in start
+    raise FooError("no foo")
+FooError: no foo
+`},
+	{"lines as wide as the terminal", "loading_weights ready=false failed=true cause=unsupported_model", `
+[2025-03-29 18:56:25 TP0] Scheduler hit an exception: Traceback (most recent call last):                 
+  File "/x/sglang/srt/models/foo.py", line 520, in load_weights                                          
+    weight_loader(param, loaded_weight)                                                                  
+  File "/x/sglang/srt/layers/linear.py", line 642, in weight_loader                                      
+    assert param_data.shape == loaded_weight.shape                                                       
+AssertionError                                                                                           
+                                                                                                         
+[2025-03-29 18:56:25] Received sigquit from a child process. It usually means the child failed.          
+Killed                                                                                                   
+`},
+	{"an assertion of a kernel and no exception", "serving ready=false failed=true cause=cuda_device_assert", `
+/pytorch/aten/src/ATen/native/cuda/Indexing.cu:1500: indexSelectSmallIndex: block: [32,0,0], thread: [63,0,0] Assertion ` + "`srcIndex < srcSelectDimSize`" + ` failed.
+[2025-06-13 09:59:00] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/managers/scheduler.py", line 700, in event_loop_normal
+    result = self.run_batch(batch)
+`},
+	{"C++ that gave up, and the end of its dump", "graph_capture ready=false failed=true cause=no_kernel_image", `
+[2025-04-22 21:29:09 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=7.45 GB
+:0:/x/src/clr/hipamd/src/hip_global.cpp:117 : 6190051732 us:  Cannot find Symbol with name: _ZN7ck_tile6kentryILi256ELi1E
+Fatal Python error: Aborted
+
+Extension modules: numpy.core._multiarray_umath, torch._C (total: 52)
+`},
+	{"attention in parallel, one rank that counts", "graph_capture ready=false failed=false cause=none", `
+[2025-07-08 06:56:36 DP0 TP0] KV Cache is allocated. #tokens: 131072, KV size: 8.58 GB
+[2025-07-08 06:56:36 DP1 TP1] KV Cache is allocated. #tokens: 131072, KV size: 8.58 GB
+[2025-07-08 06:56:38 DP0 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=90.21 GB
+Capturing batches (bs=448 avail_mem=87.41 GB):   8%|8         | 2/23 [00:20<03:30, 10.00s/it]
+`},
+	{"two servers behind one port, one that counts", "kv_cache ready=false failed=false cause=none", `
+[2025-07-08 06:56:36 DP0 TP0] KV Cache is allocated. #tokens: 131072, KV size: 8.58 GB
+[2025-07-08 06:56:36 DP1 TP0] KV Cache is allocated. #tokens: 131072, KV size: 8.58 GB
+[2025-07-08 06:56:38 DP0 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=90.21 GB
+Capturing batches (bs=448 avail_mem=87.41 GB):   8%|8         | 2/23 [00:20<03:30, 10.00s/it]
+`},
+	{"a package whose absence is found out by another exception", "starting ready=false failed=true cause=version_mismatch", `
+importlib.metadata.PackageNotFoundError: No package metadata was found for flashinfer_python
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/x/sglang/srt/utils.py", line 691, in assert_pkg_version
+    raise Exception(
+Exception: flashinfer_python with minimum required version 0.2.5 is not installed. Please uninstall the old version and reinstall the latest version by following the instructions
+`},
+}
+
+// TestExcerpts: a part of an output is understood as far as it goes.
+func TestExcerpts(t *testing.T) {
+	for _, e := range excerpts {
+		r := explainBytes([]byte(e.log[1:]))
+		cause := "none"
+		if r.Cause != nil {
+			cause = *r.Cause
+		}
+		got := fmt.Sprintf("%s ready=%t failed=%t cause=%s", r.Phase, r.Ready, r.Failed, cause)
+		if got != e.want {
+			t.Errorf("%s:\n got %s\nwant %s\nroot %+v", e.name, got, e.want, r.Root)
+		}
+	}
+}
