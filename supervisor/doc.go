@@ -4,7 +4,8 @@
 // One goroutine, the loop, takes events (facts from the shim, the output, the
 // samplers, the probes) in one order, gives each to the machine, and hands the
 // effects that it asks for to the performer. Everything that decides is in the
-// room machine; nothing here does.
+// room machine; nothing here does. The room journal keeps every event and effect,
+// for restarts and replay.
 //
 //	loop.go              one goroutine, one timer, one order
 //	reader.go            the shim's messages and the server's output as events
@@ -13,7 +14,6 @@
 //	perform.go           the effects; each has a file of its own
 //	  checks.go patching.go spawning.go soundness.go
 //	  evidence.go releasing.go aside.go batons.go
-//	journal.go replay.go every event and effect, for restarts and replay
 //	serve.go resume.go reload.go recover.go
 //	                     a launch from its begin, anew, otherwise, after its death
 //	memory.go story.go eta.go

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"sglaunch/supervisor/journal"
 	"sglaunch/supervisor/machine"
 )
 
@@ -20,7 +21,7 @@ type Performer interface {
 // hands out the effects.
 type Loop struct {
 	machine *machine.Machine
-	journal *Journal
+	journal *journal.Journal
 	perform Performer
 	// OnView is told of the machine's state after each step, before the
 	// effects are performed. It must return at once; nil = nobody looks.
@@ -48,7 +49,7 @@ type news struct {
 const newsDepth = 256
 
 // NewLoop returns a loop over m. A nil journal keeps no record.
-func NewLoop(m *machine.Machine, j *Journal, p Performer) *Loop {
+func NewLoop(m *machine.Machine, j *journal.Journal, p Performer) *Loop {
 	return &Loop{
 		machine: m, journal: j, perform: p, begun: time.Now(),
 		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), done: make(chan struct{}), leave: make(chan struct{}),
@@ -148,12 +149,12 @@ func (l *Loop) record(e machine.Event, effects []machine.Effect) {
 	if l.journal == nil {
 		return
 	}
-	l.journal.Add(Entry{Event: e, Effects: effects})
+	l.journal.Add(journal.Entry{Event: e, Effects: effects})
 	if l.since++; l.since < l.rotateAfter {
 		return
 	}
 	snapshot, err := l.machine.Snapshot()
-	if err == nil && l.journal.Rotate(Header{Time: e.At, Options: l.machine.Options(), Snapshot: snapshot, Seen: maps.Clone(l.seen)}) {
+	if err == nil && l.journal.Rotate(journal.Header{Time: e.At, Options: l.machine.Options(), Snapshot: snapshot, Seen: maps.Clone(l.seen)}) {
 		l.since = 0
 	}
 }

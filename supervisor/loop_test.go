@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -8,6 +10,7 @@ import (
 
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
+	"sglaunch/supervisor/journal"
 	"sglaunch/supervisor/machine"
 )
 
@@ -81,7 +84,7 @@ func TestLoopEndsSilentLaunches(t *testing.T) {
 			}
 			return obedient(attempt, a)
 		}
-		hands.loop = NewLoop(newTestMachine(t, options), nil, hands)
+		hands.loop = NewLoop(newMachine(t, options), nil, hands)
 		begun := time.Now()
 		code := hands.loop.Run(machine.Begin{})
 		if code != machine.CodeLater {
@@ -108,7 +111,7 @@ func TestLoopKeepsMovingLaunch(t *testing.T) {
 			}
 			return obedient(attempt, a)
 		}
-		hands.loop = NewLoop(newTestMachine(t, options), nil, hands)
+		hands.loop = NewLoop(newMachine(t, options), nil, hands)
 		go func() {
 			time.Sleep(time.Second)
 			for i := range 40 {
@@ -125,4 +128,49 @@ func TestLoopKeepsMovingLaunch(t *testing.T) {
 			t.Errorf("%d spawns, want 1", n)
 		}
 	})
+}
+
+// The loop rotates by itself, and a file never grows beyond its bound.
+func TestLoopRotatesTheJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := journal.Create(path, journal.Header{Launch: "x", Time: dawn, Options: machine.DefaultOptions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hands := &fakeHands{answer: func(int, machine.Act) machine.Body { return nil }}
+	loop := NewLoop(newMachine(t, machine.DefaultOptions()), j, hands)
+	hands.loop = loop
+	loop.rotateAfter = 10
+	for range 25 {
+		loop.step(news{0, machine.SourceLost{Source: "x", Reason: "y"}, dawn})
+	}
+	if err := j.Close(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if entries := entriesIn(t, path); len(entries) != 5 {
+		t.Errorf("%d entries in the newest file, want 5", len(entries))
+	}
+	if entries := entriesIn(t, path+".1"); len(entries) != 10 {
+		t.Errorf("%d entries in the file before, want 10", len(entries))
+	}
+}
+
+func entriesIn(t *testing.T, path string) []journal.Entry {
+	t.Helper()
+	f, err := os.Open(path)
+	must(t, err)
+	defer f.Close()
+	_, entries, torn, err := journal.Read(f)
+	must(t, err)
+	if torn > 0 {
+		t.Fatalf("%s: %d lines are torn", path, torn)
+	}
+	return entries
+}
+
+func newMachine(t *testing.T, o machine.Options) *machine.Machine {
+	t.Helper()
+	m, err := machine.New(o)
+	must(t, err)
+	return m
 }

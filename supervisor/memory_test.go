@@ -15,6 +15,7 @@ import (
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
 	"sglaunch/phases"
+	"sglaunch/supervisor/journal"
 	"sglaunch/supervisor/machine"
 )
 
@@ -293,7 +294,7 @@ func TestMemoryResumes(t *testing.T) {
 	dir := stateDir(t)
 	r := remember(t, dir)
 	a := r.honest()
-	var entries []Entry
+	var entries []journal.Entry
 	m, err := machine.New(a.opt)
 	must(t, err)
 	r.finish(0) // the one before is cut off here
@@ -302,7 +303,7 @@ func TestMemoryResumes(t *testing.T) {
 		a.act(action)
 	}
 	for _, e := range a.log {
-		entries = append(entries, Entry{Event: e, Effects: m.Step(e)})
+		entries = append(entries, journal.Entry{Event: e, Effects: m.Step(e)})
 	}
 	next := remember(t, dir)
 	next.launch = r.launch

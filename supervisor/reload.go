@@ -9,6 +9,7 @@ import (
 
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
+	"sglaunch/supervisor/journal"
 	"sglaunch/supervisor/machine"
 )
 
@@ -74,8 +75,8 @@ func (h *Hands) handOver(r serve.Request) error {
 	switch {
 	case r.Protocol != wire.Version:
 		return fmt.Errorf("cannot upgrade: the launch's shim speaks protocol %d and the new program %d; stop the launch and run it anew", wire.Version, r.Protocol)
-	case r.Journal < JournalVersion:
-		return fmt.Errorf("cannot upgrade: the launch's journal is of version %d and the new program reads %d; it is older", JournalVersion, r.Journal)
+	case r.Journal < journal.Version:
+		return fmt.Errorf("cannot upgrade: the launch's journal is of version %d and the new program reads %d; it is older", journal.Version, r.Journal)
 	}
 	info, err := os.Stat(r.Program)
 	switch {

@@ -5,14 +5,15 @@ import (
 	"slices"
 
 	"sglaunch/internal/history"
+	"sglaunch/supervisor/journal"
 	"sglaunch/supervisor/machine"
 )
 
 // resume takes up the current attempt from the journal of the supervisor
 // before. What that one had recorded is recorded again, which changes nothing;
 // what it had not, is not lost.
-func (m *memory) resume(entries []Entry) {
-	began := func(e Entry) bool {
+func (m *memory) resume(entries []journal.Entry) {
+	began := func(e journal.Entry) bool {
 		return slices.ContainsFunc(e.Effects, func(e machine.Effect) bool {
 			r, ok := e.Body.(machine.Report)
 			return ok && r.Event == "attempt_started"
@@ -28,7 +29,7 @@ func (m *memory) resume(entries []Entry) {
 }
 
 // relive hears once more what the journal holds of an attempt.
-func (m *memory) relive(entries []Entry) {
+func (m *memory) relive(entries []journal.Entry) {
 	for _, entry := range entries {
 		e := entry.Event
 		if s, ok := e.Body.(machine.Seen); ok {

@@ -15,6 +15,7 @@ import (
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
+	"sglaunch/supervisor/journal"
 	"sglaunch/supervisor/machine"
 )
 
@@ -90,7 +91,7 @@ type launch struct {
 	memory  *memory
 	tell    func(text string) // to a person; until there are Hands
 	machine *machine.Machine
-	journal *Journal
+	journal *journal.Journal
 	seen    map[int]int // observations of each attempt that the journal holds
 	seq     uint64      // of its newest event
 	first   machine.Body
@@ -145,7 +146,7 @@ func (l *launch) begin(conn *wire.Conn, s Setup, o machine.Options) (err error) 
 	if l.machine, err = machine.New(o); err != nil {
 		return err
 	}
-	l.journal, err = CreateJournal(l.Journal(), Header{Launch: l.ID, Time: time.Now(), Options: o})
+	l.journal, err = journal.Create(l.Journal(), journal.Header{Launch: l.ID, Time: time.Now(), Options: o})
 	return err
 }
 
@@ -203,18 +204,18 @@ func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.O
 		return fmt.Errorf("cannot read the journal: %w", err)
 	}
 	defer f.Close()
-	header, entries, _, err := ReadJournal(f)
+	header, entries, _, err := journal.Read(f)
 	if err != nil {
 		return err
 	}
 	// The launch goes on by the rules it began with.
-	if l.machine, err = header.machine(); err != nil {
+	if l.machine, err = header.Machine(); err != nil {
 		return err
 	}
 	l.remember(conn, s)
-	l.seen, l.seq = fold(l.machine, header.Seen, entries)
+	l.seen, l.seq = journal.Fold(l.machine, header.Seen, entries)
 	l.memory.resume(entries)
-	if l.journal, err = AppendJournal(l.Journal()); err != nil {
+	if l.journal, err = journal.Append(l.Journal()); err != nil {
 		return err
 	}
 	l.first = machine.Resumed{

@@ -12,7 +12,7 @@ import (
 	"sglaunch/internal/config"
 	"sglaunch/internal/mask"
 	"sglaunch/phases"
-	"sglaunch/supervisor"
+	"sglaunch/supervisor/journal"
 )
 
 // explainOptions are the flags of `sglaunch explain`.
@@ -150,7 +150,7 @@ func readLog(path string, rules *phases.RuleSet) (phases.Report, error) {
 		return phases.Report{}, err
 	}
 	output := bufio.NewReaderSize(r, 4<<10)
-	if head, _ := output.Peek(512); supervisor.IsJournal(head) {
+	if head, _ := output.Peek(512); journal.Is(head) {
 		return phases.Report{}, errors.Join(&exitError{
 			code: exitUsage, err: fmt.Errorf("cannot explain %q: it is the journal of a launch, no server output", path),
 			hint: "sglaunch replay shows what it says; the outputs stand beside it in attempts/N/server.log",

@@ -12,6 +12,7 @@ import (
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/supervisor"
+	"sglaunch/supervisor/journal"
 )
 
 // edit replaces a part of the launch's launch.toml, or appends to it.
@@ -113,7 +114,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	ask := func(program string, protocol int) error {
 		_, err := serve.Ask(t.Context(), supervisor.Find(mustState(t, s.dir), "glm").Socket, serve.Request{
-			Do: serve.DoUpgrade, Program: program, Protocol: protocol, Journal: supervisor.JournalVersion})
+			Do: serve.DoUpgrade, Program: program, Protocol: protocol, Journal: journal.Version})
 		return err
 	}
 	if err := ask(broken, wire.Version+1); err == nil || !strings.Contains(err.Error(), "speaks protocol") {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sglaunch/supervisor"
+	"sglaunch/supervisor/journal"
 	"sglaunch/supervisor/machine"
 )
 
@@ -30,12 +30,12 @@ is 1 where today's code decides otherwise than the code that wrote the journal.`
 			}
 			defer f.Close()
 			out := json.NewEncoder(c.OutOrStdout())
-			differences, torn, err := supervisor.Replay(f, func(e supervisor.Entry, s machine.State) {
+			differences, torn, err := journal.Replay(f, func(e journal.Entry, s machine.State) {
 				if asJSON {
 					_ = out.Encode(e)
 					return
 				}
-				fmt.Fprint(c.OutOrStdout(), supervisor.DescribeEntry(e, s))
+				fmt.Fprint(c.OutOrStdout(), journal.Describe(e, s))
 			})
 			if err != nil {
 				return err

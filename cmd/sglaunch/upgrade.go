@@ -12,6 +12,7 @@ import (
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/supervisor"
+	"sglaunch/supervisor/journal"
 )
 
 // upgradeLimit bounds the wait for the new supervisor: it folds the journal and
@@ -53,7 +54,7 @@ func upgrade(c *cobra.Command, l supervisor.Outside, program string) error {
 		return fmt.Errorf("cannot upgrade %q: %w", l.Name, err)
 	}
 	if _, err := serve.Ask(ctx, l.Socket, serve.Request{
-		Do: serve.DoUpgrade, By: "sglaunch upgrade", Program: program, Protocol: wire.Version, Journal: supervisor.JournalVersion,
+		Do: serve.DoUpgrade, By: "sglaunch upgrade", Program: program, Protocol: wire.Version, Journal: journal.Version,
 	}); err != nil {
 		return fmt.Errorf("cannot upgrade %q: %w", l.Name, err)
 	}

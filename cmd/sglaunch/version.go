@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sglaunch/internal/shim/wire"
-	"sglaunch/supervisor"
+	"sglaunch/supervisor/journal"
 )
 
 func newVersionCommand() *cobra.Command {
@@ -18,7 +18,7 @@ func newVersionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			fmt.Fprintf(c.OutOrStdout(), "sglaunch %s (%s, %s/%s)\nshim protocol %d, journal %d\n",
-				buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, wire.Version, supervisor.JournalVersion)
+				buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, wire.Version, journal.Version)
 			return nil
 		},
 	}

@@ -1,6 +1,6 @@
 //go:build race
 
-package supervisor
+package machine
 
 // The race detector makes the machine's tests ten times slower and has nothing
 // to find in one goroutine: a tenth of the nights is enough for the loops

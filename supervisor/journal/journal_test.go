@@ -1,4 +1,4 @@
-package supervisor
+package journal
 
 import (
 	"encoding/json"
@@ -37,7 +37,7 @@ func TestJournalRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	options := machine.DefaultOptions()
 	options.SGLang = true
-	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
+	j, err := Create(path, Header{Launch: "x", Time: t0, Options: options})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestJournalRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	header, got, torn, err := ReadJournal(f)
+	header, got, torn, err := Read(f)
 	if err != nil || torn != 0 {
 		t.Fatalf("torn %d, %v", torn, err)
 	}
@@ -110,14 +110,14 @@ func TestJournalTornLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := data[:len(data)-20]
-	_, entries, torn, err := ReadJournal(strings.NewReader(string(cut)))
+	_, entries, torn, err := Read(strings.NewReader(string(cut)))
 	if err != nil || torn != 1 || len(entries) != len(script())-1 {
 		t.Fatalf("entries %d, torn %d, %v", len(entries), torn, err)
 	}
 	if err := os.WriteFile(path, cut, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := AppendJournal(path)
+	j, err := Append(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestJournalTornLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, entries, torn, err = ReadJournal(strings.NewReader(string(data)))
+	_, entries, torn, err = Read(strings.NewReader(string(data)))
 	if err != nil || torn != 1 || len(entries) != len(script()) {
 		t.Fatalf("after going on: entries %d, torn %d, %v", len(entries), torn, err)
 	}
@@ -144,7 +144,7 @@ func TestFoldRestoresTheMachine(t *testing.T) {
 	for _, e := range script() {
 		entries = append(entries, Entry{Event: e, Effects: live.Step(e)})
 	}
-	seen, last := fold(folded, nil, entries)
+	seen, last := Fold(folded, nil, entries)
 	if seen[1] != 1 || last != 7 {
 		t.Errorf("seen %v, last %d", seen, last)
 	}
@@ -160,7 +160,7 @@ func FuzzReadJournal(f *testing.F) {
 	f.Add("")
 	f.Add(`{"v":1}` + "\n" + `{"step":{"event":"seen","body":[]}}` + "\n\n{")
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _, _, _ = ReadJournal(strings.NewReader(text))
+		_, _, _, _ = Read(strings.NewReader(text))
 	})
 }
 
@@ -178,7 +178,7 @@ func writeScript(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	options := machine.DefaultOptions()
 	options.SGLang = true
-	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
+	j, err := Create(path, Header{Launch: "x", Time: t0, Options: options})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,20 +196,20 @@ func writeScript(t *testing.T) string {
 // none that the next one could not read; and none is begun twice.
 func TestJournalIsBegunWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	if _, err := CreateJournal(path, Header{Snapshot: json.RawMessage("{")}); err == nil {
+	if _, err := Create(path, Header{Snapshot: json.RawMessage("{")}); err == nil {
 		t.Fatal("a header that cannot be written began a journal")
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what could not be begun is there: %v", err)
 	}
-	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: machine.DefaultOptions()})
+	j, err := Create(path, Header{Launch: "x", Time: t0, Options: machine.DefaultOptions()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Close(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateJournal(path, Header{Launch: "y"}); !errors.Is(err, fs.ErrExist) {
+	if _, err := Create(path, Header{Launch: "y"}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a journal was begun over another: %v", err)
 	}
 	if header, _ := readJournalFile(t, path); header.Launch != "x" {
@@ -224,7 +224,7 @@ func TestJournalRotates(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "journal.jsonl")
 		options := machine.DefaultOptions()
 		options.SGLang = true
-		j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: options})
+		j, err := Create(path, Header{Launch: "x", Time: t0, Options: options})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,11 +251,11 @@ func TestJournalRotates(t *testing.T) {
 		if _, old := readJournalFile(t, path+".1"); len(old) != cut {
 			t.Fatalf("cut at %d: %d entries in the old file", cut, len(old))
 		}
-		folded, err := header.machine()
+		folded, err := header.Machine()
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen, _ := fold(folded, header.Seen, entries)
+		seen, _ := Fold(folded, header.Seen, entries)
 		a, errA := live.Snapshot()
 		b, errB := folded.Snapshot()
 		if errA != nil || errB != nil || string(a) != string(b) || seen[1] < 5 {
@@ -273,31 +273,6 @@ func TestJournalRotates(t *testing.T) {
 	}
 }
 
-// The loop rotates by itself, and a file never grows beyond its bound.
-func TestLoopRotatesTheJournal(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	j, err := CreateJournal(path, Header{Launch: "x", Time: t0, Options: machine.DefaultOptions()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	hands := &fakeHands{answer: func(int, machine.Act) machine.Body { return nil }}
-	loop := NewLoop(newTestMachine(t, machine.DefaultOptions()), j, hands)
-	hands.loop = loop
-	loop.rotateAfter = 10
-	for range 25 {
-		loop.step(news{0, machine.SourceLost{Source: "x", Reason: "y"}, t0})
-	}
-	if err := j.Close(10 * time.Second); err != nil {
-		t.Fatal(err)
-	}
-	if _, entries := readJournalFile(t, path); len(entries) != 5 {
-		t.Errorf("%d entries in the newest file, want 5", len(entries))
-	}
-	if _, entries := readJournalFile(t, path+".1"); len(entries) != 10 {
-		t.Errorf("%d entries in the file before, want 10", len(entries))
-	}
-}
-
 func readJournalFile(t *testing.T, path string) (Header, []Entry) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -305,7 +280,7 @@ func readJournalFile(t *testing.T, path string) (Header, []Entry) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	header, entries, torn, err := ReadJournal(f)
+	header, entries, torn, err := Read(f)
 	if err != nil || torn > 0 {
 		t.Fatalf("%s: torn %d, %v", path, torn, err)
 	}

@@ -1,4 +1,4 @@
-package supervisor
+package journal
 
 import (
 	"bytes"
@@ -21,11 +21,11 @@ type Difference struct {
 // Replay gives every event of a journal to a fresh machine and calls each with
 // what was decided then and now. It returns the differences.
 func Replay(r io.Reader, each func(Entry, machine.State)) (differences []Difference, torn int, err error) {
-	header, entries, torn, err := ReadJournal(r)
+	header, entries, torn, err := Read(r)
 	if err != nil {
 		return nil, torn, err
 	}
-	m, err := header.machine()
+	m, err := header.Machine()
 	if err != nil {
 		return nil, torn, err
 	}
@@ -55,10 +55,10 @@ func sameEffects(a, b []machine.Effect) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// fold brings a machine to where the entries of a journal left it and counts
+// Fold brings a machine to where the entries of a journal left it and counts
 // the observations of each attempt, on top of those of older journals, so that
 // a new reader goes on where the old one stopped.
-func fold(m *machine.Machine, before map[int]int, entries []Entry) (seen map[int]int, last uint64) {
+func Fold(m *machine.Machine, before map[int]int, entries []Entry) (seen map[int]int, last uint64) {
 	seen = map[int]int{}
 	maps.Copy(seen, before)
 	for _, e := range entries {

@@ -1,4 +1,4 @@
-package supervisor
+package journal
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"sglaunch/supervisor/machine"
 )
 
-// DescribeEntry shows a step as a few lines for a person.
-func DescribeEntry(e Entry, after machine.State) string {
+// Describe shows a step as a few lines for a person.
+func Describe(e Entry, after machine.State) string {
 	var b strings.Builder
 	kind, body, err := e.Event.Named()
 	if err != nil {

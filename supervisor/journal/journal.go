@@ -1,4 +1,8 @@
-package supervisor
+// Package journal is the record of a launch, one line for each step: the event
+// and the effects that followed from it. A new supervisor folds it to know what
+// the old one knew; `sglaunch replay` asks of each line whether today's code
+// decides the same.
+package journal
 
 import (
 	"bufio"
@@ -15,12 +19,8 @@ import (
 	"sglaunch/supervisor/machine"
 )
 
-// The journal holds one line for each step: the event and the effects that
-// followed from it. A new supervisor folds it to know what the old one knew;
-// `sglaunch replay` asks of each line whether today's code decides the same.
-
-// JournalVersion is the form of the journal; an older one is still read.
-const JournalVersion = 1
+// Version is the form of the journal; an older one is still read.
+const Version = 1
 
 // Header is the first line of a journal.
 type Header struct {
@@ -34,8 +34,8 @@ type Header struct {
 	Seen     map[int]int     `json:"seen,omitempty"`
 }
 
-// machine returns the machine as the journal found it.
-func (h Header) machine() (*machine.Machine, error) {
+// Machine returns the machine as the journal found it.
+func (h Header) Machine() (*machine.Machine, error) {
 	if len(h.Snapshot) == 0 {
 		return machine.New(h.Options)
 	}
@@ -50,9 +50,9 @@ type Entry struct {
 	Lost int `json:"lost,omitempty"`
 }
 
-// journalDepth bounds the entries that wait for a slow disk. At the usual few
+// depth bounds the entries that wait for a slow disk. At the usual few
 // a second this is an hour; beyond it entries are counted, not kept.
-const journalDepth = 8192
+const depth = 8192
 
 // Journal writes entries off the loop. A disk that hangs never holds a decision.
 type Journal struct {
@@ -67,8 +67,8 @@ type Journal struct {
 	err     error
 }
 
-// CreateJournal begins a new journal; the file must not exist.
-func CreateJournal(path string, h Header) (*Journal, error) {
+// Create begins a new journal; the file must not exist.
+func Create(path string, h Header) (*Journal, error) {
 	f, err := wholeFile(path, h, func() error {
 		if _, err := os.Lstat(path); err == nil {
 			return fs.ErrExist
@@ -78,11 +78,11 @@ func CreateJournal(path string, h Header) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot begin the journal: %w", err)
 	}
-	return startJournal(path, f), nil
+	return start(path, f), nil
 }
 
-// AppendJournal goes on with a journal that a supervisor before began.
-func AppendJournal(path string) (*Journal, error) {
+// Append goes on with a journal that a supervisor before began.
+func Append(path string) (*Journal, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot go on with the journal: %w", err)
@@ -91,7 +91,7 @@ func AppendJournal(path string) (*Journal, error) {
 	if _, err := f.Write([]byte("\n")); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot go on with the journal: %w", err), f.Close())
 	}
-	return startJournal(path, f), nil
+	return start(path, f), nil
 }
 
 // written is one thing to write: an entry, or the beginning of a new file.
@@ -100,8 +100,8 @@ type written struct {
 	rotate *Header
 }
 
-func startJournal(path string, f *os.File) *Journal {
-	j := &Journal{path: path, entries: make(chan written, journalDepth), done: make(chan struct{})}
+func start(path string, f *os.File) *Journal {
+	j := &Journal{path: path, entries: make(chan written, depth), done: make(chan struct{})}
 	go j.write(f)
 	return j
 }
@@ -199,7 +199,7 @@ func (j *Journal) nextFile(h Header) (*os.File, error) {
 // wholeFile makes a file whole before it takes its place: a death in between
 // leaves a journal that can be read, or none. makeRoom is called before it does.
 func wholeFile(path string, h Header, makeRoom func() error) (*os.File, error) {
-	h.V = JournalVersion
+	h.V = Version
 	line, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
@@ -234,14 +234,14 @@ func (j *Journal) note(err error) {
 	}
 }
 
-// IsJournal tells whether a file that begins so is a journal.
-func IsJournal(head []byte) bool {
+// Is tells whether a file that begins so is a journal.
+func Is(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(`{"v":`)) && bytes.Contains(head, []byte(`,"launch":`)) && bytes.Contains(head, []byte(`,"options":{`))
 }
 
-// ReadJournal reads a journal. A torn last line, and lines torn by a death in
+// Read reads a journal. A torn last line, and lines torn by a death in
 // between, are left out; torn counts them.
-func ReadJournal(r io.Reader) (h Header, entries []Entry, torn int, err error) {
+func Read(r io.Reader) (h Header, entries []Entry, torn int, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	first, err := readLine(in)
 	if err != nil {
@@ -250,8 +250,8 @@ func ReadJournal(r io.Reader) (h Header, entries []Entry, torn int, err error) {
 	if err := json.Unmarshal(first, &h); err != nil {
 		return h, nil, 0, fmt.Errorf("cannot read the journal's first line: %w", err)
 	}
-	if h.V != JournalVersion {
-		return h, nil, 0, fmt.Errorf("cannot read a journal of version %d: this sglaunch reads version %d", h.V, JournalVersion)
+	if h.V != Version {
+		return h, nil, 0, fmt.Errorf("cannot read a journal of version %d: this sglaunch reads version %d", h.V, Version)
 	}
 	for {
 		line, err := readLine(in)
