@@ -8,6 +8,13 @@ service: one start of eight ranks, then batches and requests, and now and then
 starts:  starts of eight ranks with their bars, one after the other: every line
          means something
 text:    lines of other programs, which no rule knows
+
+and the log of a server behind what relays put before every line:
+
+kubectl: the times of `kubectl logs --timestamps`
+journal: the host and unit of `journalctl -u`
+compose: the names of two services of `docker compose logs`, line by line in turn
+quoted:  a prefix that nobody knows
 """
 import itertools
 import sys
@@ -74,9 +81,32 @@ def text():
         )[n % 4]
 
 
+def kubectl():
+    for n, line in enumerate(service()):
+        yield f"2026-02-19T{at(n // 3)[11:]}.{n * 7919 % 10**9:09d}Z {line}"
+
+
+def journal():
+    for n, line in enumerate(service()):
+        yield f"Feb 19 {at(n // 3)[11:]} gpu7 sglang[1234]: {line}"
+
+
+def compose():
+    for lines in zip(service(), service()):
+        for service_number, line in enumerate(lines):
+            yield f"sglang-{service_number}  | {line}"
+
+
+def quoted():
+    for line in service():
+        yield f">> {line}"
+
+
+KINDS = {kind.__name__: kind for kind in (service, starts, text, kubectl, journal, compose, quoted)}
+
+
 def main():
-    kind, size = {"service": service, "starts": starts, "text": text}[sys.argv[1]], int(sys.argv[2]) * 1_000_000
-    lines, written = kind(), 0
+    lines, size, written = KINDS[sys.argv[1]](), int(sys.argv[2]) * 1_000_000, 0
     while written < size:
         written += sys.stdout.write("\n".join(itertools.islice(lines, 1000)) + "\n")
 

@@ -60,6 +60,7 @@ func (t *Tracker) begin() {
 			t.earlier = t.earlier[1:]
 		}
 		n.reset()
+		t.attempts++
 	}
 	n.begun, n.fromStart = true, true
 	t.advance(n.ranks.main, Starting, nil)

@@ -102,7 +102,7 @@ func timePrefix(text []byte, h *header) int {
 		return 0
 	}
 	i := 19
-	for i < len(text) && (text[i] >= '0' && text[i] <= '9' || bytes.IndexByte([]byte(".+-:Z"), text[i]) >= 0) {
+	for i < len(text) && isTimeByte(text[i]) {
 		i++
 	}
 	if i >= len(text) || text[i] != ' ' || text[10] == ' ' && (i+1 >= len(text) || text[i+1] != '[') {
@@ -112,12 +112,19 @@ func timePrefix(text []byte, h *header) int {
 	if h.stamp == nil {
 		h.stamp = text[:19]
 	}
-	for _, stream := range []string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
-		if bytes.HasPrefix(text[i:], []byte(stream)) {
-			return i + len(stream)
+	if rest := text[i:]; len(rest) > 0 && rest[0] == 's' {
+		for _, stream := range [...]string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
+			if bytes.HasPrefix(rest, []byte(stream)) {
+				return i + len(stream)
+			}
 		}
 	}
 	return i
+}
+
+// isTimeByte continues a time: its fraction, its zone.
+func isTimeByte(c byte) bool {
+	return c >= '0' && c <= '9' || c == '.' || c == '+' || c == '-' || c == ':' || c == 'Z'
 }
 
 // loggingPrefix: "2025-03-08 02:04:48,693 - worker - INFO - " of a Python
@@ -180,21 +187,37 @@ func exportPrefix(text []byte, h *header) int {
 // (journalctl --no-hostname); "2026-02-19T05:52:10+0100 host unit[123]: " loses
 // its time before.
 func journalPrefix(text []byte, h *header) int {
-	if len(text) < 20 || text[3] != ' ' || !timeOfDay.begins(text[7:]) && !timeOfDay.begins(text[6:]) {
+	if len(text) < 20 || text[3] != ' ' {
 		return 0
+	}
+	clock := 7
+	if !timeOfDay.begins(text[clock:]) {
+		if clock = 6; !timeOfDay.begins(text[clock:]) { // a day of one digit
+			return 0
+		}
 	}
 	colon := bytes.Index(text[:min(len(text), 200)], []byte("]: "))
-	if colon < 0 {
+	if colon < clock+timeOfDay.length {
 		return 0
 	}
-	switch fields := bytes.Fields(text[:colon]); len(fields) {
-	case 4:
-	case 5:
-		h.source = fields[3]
-	default:
+	first, rest := firstWord(text[clock+timeOfDay.length : colon])
+	second, rest := firstWord(rest)
+	switch {
+	case len(first) == 0 || len(rest) > 0:
 		return 0
+	case len(second) > 0:
+		h.source = first
 	}
 	return colon + 3
+}
+
+// firstWord cuts a text behind its first word.
+func firstWord(text []byte) (word, rest []byte) {
+	text = bytes.TrimLeft(text, " ")
+	if end := bytes.IndexByte(text, ' '); end >= 0 {
+		return text[:end], text[end:]
+	}
+	return text, nil
 }
 
 // composePrefix: "worker-1  | ", and "host unit[123]: " that a journal's ISO

@@ -38,7 +38,9 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 	if h.marks&markEscape != 0 || len(text) > 0 && text[0] == '{' {
 		text = p.unwrap(text)
 		*h = header{number: -1, marks: markAll}
-	} else if h.stamped {
+		h.msg = text[stampEnd(text, h):]
+	}
+	if h.stamped {
 		n := p.doubled(text, h)
 		if n == 0 {
 			return nil
@@ -46,33 +48,41 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 		text = text[n:]
 		*h = header{number: -1, marks: h.marks}
 	}
+	h.strip(text, &p.habit)
+	if h.stamped || h.marks&markStamp == 0 {
+		return nil
+	}
+	k := findStamp(h.msg, 0)
+	if k <= 0 {
+		return nil
+	}
+	head := h.msg[:k]
+	h.msg = h.msg[k+stampEnd(h.msg[k:], h):]
+	if p.habit.learn(head) {
+		return nil
+	}
+	return head
+}
+
+// strip takes off what relays, known and learned, and SGLang itself put before a
+// message. A text that is neither coloured nor wrapped needs nothing else.
+func (h *header) strip(text []byte, habit *habit) {
+	h.msg = text
 	taken := false // the habit stands there once
 	for range 5 {
-		if n := stampEnd(text, h); n > 0 {
-			h.msg = text[n:]
-			return nil
+		if n := stampEnd(h.msg, h); n > 0 {
+			h.msg = h.msg[n:]
+			return
 		}
-		n := outerPrefix(text, h)
+		n := outerPrefix(h.msg, h)
 		if n == 0 && !taken {
-			n, taken = p.habit.length(text), true
+			n, taken = habit.length(h.msg), true
 		}
 		if n == 0 {
-			break
+			return
 		}
-		text = text[n:]
+		h.msg = h.msg[n:]
 	}
-	if h.marks&markStamp != 0 {
-		if k := findStamp(text, 0); k > 0 {
-			n := stampEnd(text[k:], h)
-			h.msg = text[k+n:]
-			if p.habit.learn(text[:k]) {
-				return nil
-			}
-			return text[:k]
-		}
-	}
-	h.msg = text
-	return nil
 }
 
 // doubled is the length of a time in SGLang's own form that a relay put before
@@ -82,7 +92,7 @@ func (p *prefixer) doubled(text []byte, h *header) int {
 		return 0
 	}
 	head := text[:len(text)-len(h.msg)]
-	if len(h.msg) > 0 && h.msg[0] == '[' && stampEnd(h.msg, new(header)) > 0 {
+	if isStamped(h.msg) {
 		p.habit.learn(head)
 		return len(head)
 	}
@@ -146,6 +156,11 @@ func stampEnd(text []byte, h *header) int {
 		closed++
 	}
 	return closed
+}
+
+// isStamped tells whether a text begins with SGLang's prefix and its bracket.
+func isStamped(text []byte) bool {
+	return len(text) > 0 && text[0] == '[' && stampEnd(text, new(header)) > 0
 }
 
 // The shapes of times.

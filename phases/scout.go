@@ -29,11 +29,11 @@ type scout struct {
 	rules *RuleSet
 	chunk []byte
 
-	newline, redraw int // where the next one stands, once looked for
+	newline, redraw, escape int // where the next one stands, once looked for
 
-	ahead                                           int // where the look ahead ends
-	stamp, nccl, pipe, escape, percent, long, plain int // where the next one stands before that, else ahead
-	nearest                                         int // of those of the line above
+	ahead                                   int // where the look ahead ends
+	stamp, nccl, pipe, percent, long, plain int // where the next one stands before that, else ahead
+	nearest                                 int // of those of the line above
 }
 
 // lookAhead is how far, where the lines that somebody asks about stand close
@@ -42,7 +42,7 @@ const lookAhead = 4 << 10
 
 // begin takes a new chunk.
 func (s *scout) begin(chunk []byte) {
-	s.chunk, s.newline, s.redraw, s.ahead = chunk, -1, -1, 0
+	s.chunk, s.newline, s.redraw, s.escape, s.ahead = chunk, -1, -1, -1, 0
 }
 
 // end is where the piece that begins at from ends: at \n, \r or with the chunk.
@@ -61,6 +61,17 @@ func (s *scout) nextRedraw(from int) int {
 	return s.redraw
 }
 
+// nextEscape is where the next escape sequence stands, else the end of the chunk.
+func (s *scout) nextEscape(from int) int {
+	if s.escape < from {
+		s.escape = byteAt(s.chunk, 0x1b, from)
+	}
+	return s.escape
+}
+
+// drawn is where the next line stands that is more than its text.
+func (s *scout) drawn(from int) int { return min(s.nextRedraw(from), s.nextEscape(from)) }
+
 // look says what the piece between two places of the chunk may hold. The places
 // never go back.
 func (s *scout) look(from, to int) (m marks) {
@@ -70,7 +81,7 @@ func (s *scout) look(from, to int) (m marks) {
 			reach = max(to, from+lookAhead)
 		}
 		s.ahead = min(len(s.chunk), reach)
-		s.stamp, s.nccl, s.pipe, s.escape, s.percent, s.long, s.plain, s.nearest = -1, -1, -1, -1, -1, -1, -1, -1
+		s.stamp, s.nccl, s.pipe, s.percent, s.long, s.plain, s.nearest = -1, -1, -1, -1, -1, -1, -1
 	}
 	if s.nearest >= to {
 		return 0
@@ -85,9 +96,6 @@ func (s *scout) look(from, to int) (m marks) {
 	if s.pipe < from {
 		s.pipe = byteAt(text, '|', from)
 	}
-	if s.escape < from {
-		s.escape = byteAt(text, 0x1b, from)
-	}
 	if s.percent < from {
 		s.percent = byteAt(text, '%', from)
 	}
@@ -98,8 +106,9 @@ func (s *scout) look(from, to int) (m marks) {
 		s.plain = s.rules.plain.first(text, from)
 	}
 	literal := min(s.long, s.plain)
-	s.nearest = min(s.stamp, s.nccl, s.pipe, s.escape, s.percent, literal)
-	for mark, at := range [...]int{s.stamp, s.nccl, s.pipe, s.escape, s.percent, literal} {
+	escape := s.nextEscape(from)
+	s.nearest = min(s.stamp, s.nccl, s.pipe, escape, s.percent, literal)
+	for mark, at := range [...]int{s.stamp, s.nccl, s.pipe, escape, s.percent, literal} {
 		if at < to {
 			m |= 1 << mark
 		}

@@ -48,7 +48,7 @@ func (t *Tracker) skip(from, to int) (size, lines int) {
 // would pass over too.
 func (t *Tracker) stride(p []byte) (size, lines int) {
 	n := t.current
-	if !n.serves() || n.source != "" || len(n.open) > 0 {
+	if !n.serves() || n.source != "" || len(n.open) > 0 || t.prefix.habit.known() {
 		return 0, 0
 	}
 	var h header
@@ -78,7 +78,7 @@ func (t *Tracker) dull(p *piece, h *header) bool {
 		return false
 	}
 	n := t.current
-	if n.source != "" || len(n.open) > 0 || t.prefix.habit.known() || t.rules.mayKnow(h) {
+	if n.source != "" || len(n.open) > 0 || t.prefix.habit.known() || isPrefixed(h) || t.rules.mayKnow(h) {
 		return false
 	}
 	return t.pass(n, h, p.to > 0)
@@ -95,20 +95,24 @@ func (t *Tracker) marks(p *piece, h *header) marks {
 	return t.split.marks(p)
 }
 
-// mayKnow tells whether the rest of a line without marks may yet be special by
-// itself: a short literal, a prefix, an exception.
+// mayKnow tells whether a message without marks may yet be special by itself: a
+// short literal, a frame, an exception.
 func (s *RuleSet) mayKnow(h *header) bool {
-	return s.concern(h.msg) || !h.stamped && (isPrefixed(h.msg) || exceptionType(h.msg, false) != nil)
+	return s.concern(bytes.TrimRight(h.msg, " ")) || !h.stamped && (isFrame(h.msg) || exceptionType(h.msg, false) != nil)
 }
 
-// isPrefixed tells whether an unmarked text may begin with more than a message.
-func isPrefixed(text []byte) bool {
-	c := text[0]
+// isPrefixed tells whether an unmarked line may hold more than the prefix at its
+// begin and a message.
+func isPrefixed(h *header) bool {
+	if h.stamped {
+		return h.rank == nil && isStamped(h.msg)
+	}
+	c := h.msg[0]
 	if c >= 'a' && c <= 'z' {
 		return false
 	}
-	var h header
-	return c == '[' || c == '{' || stampEnd(text, &h) > 0 || outerPrefix(text, &h) > 0 || isFrame(text)
+	var other header
+	return c == '[' || c == '{' || stampEnd(h.msg, &other) > 0 || outerPrefix(h.msg, &other) > 0
 }
 
 // pass notes what even a line without news leaves behind, unless its rank is new.

@@ -44,7 +44,7 @@ var fragments = [][]string{
 	{"", "", "", "sglang-1  | ", "[pod/a/b] ", "2: ", "2025-07-25T07:53:08.217Z ", "[rank3]: ", "Feb 19 05:52:10 gpu-7 sglang[4711]: ", "\x1b[32m", "[31m"},
 	{
 		"", "", "[2026-02-19 05:48:02] ", "[2026-02-19 05:48:03 TP0] ", "[2026-02-19 05:48:03 TP1] ", "[05:48:03 DP1 TP3] ", "[TP2] ",
-		"[abcd-ef-gh ij:kl:mn TP0] ", "2026-02-19 05:52:10 TP0] ",
+		"[abcd-ef-gh ij:kl:mn TP0] ", "2026-02-19 05:52:10 TP0] ", "[2026-02-19 13:48:02] [TP1] ", "[2026-02-19 13:48:02] [2026-02-19 05:48:02 TP1] ",
 	},
 	{
 		"nothing that anybody knows", "INFO:     192.0.2.1:5 - \"POST /generate HTTP/1.1\" 200 OK", "", " ", "Killed", "Aborted (core dumped)",
@@ -56,6 +56,7 @@ var fragments = [][]string{
 		"CUDA out of memory. Tried to allocate 24.00 MiB.", "KV cache pool is full. Retract requests. #retracted_reqs: 1",
 		"\x1b[31mERROR\x1b[0m something", `{"log":"[2026-02-19 05:48:02] Decode batch\n"}`, "Terminated", "corrupted double-linked list",
 		"a [2026-02-19 05:48:02 TP0] Memory pool end. avail mem=4 GB", "SIGTERM received, draining",
+		"Aborted                                                                 ", "Decode batch, \x1b]0;x\a#running-req: 3",
 		"Decode batch, #running-req: 3, #token: [2026-02-19 05:48:02 TP1] CUDA out of memory. Tried to allocate 24.00 MiB.",
 	},
 	{"\n", "\n", "\n", "\n", "\r", "\r\n"},
@@ -88,6 +89,12 @@ sglang-1  | [2026-02-19 05:48:05 TP1] Load weight begin. avail mem=78.11 GB
 sglang-1  | [2026-02-19 05:48:03 TP0] Load weight begin. avail mem=78.11 GB
 [2026-02-19 05:48:04 TP0] nothing that anybody knows
 `,
+	// A relay's time in SGLang's own form is none of SGLang's.
+	strings.Repeat("[2026-02-19 13:48:02] [2026-02-19 05:48:02 TP0] Load weight begin. avail mem=78.11 GB\n", 2) +
+		"[2026-02-19 13:48:02] nothing\n[2026-02-19 13:48:02] FooError: bar\n",
+	serving + "[2026-02-19 13:48:02] [TP1] nothing\n",
+	// Copied from a terminal, a message is as wide as that.
+	serving + "[2026-02-19 05:48:02 TP0] nothing\nAborted" + strings.Repeat(" ", 90) + "\n",
 	// What is drawn over a text is a line as well.
 	"[2026-02-19 05:48:02] server_args=ServerArgs(tp_size=2)\nnothing that anybody knows\rValueError: bad head dim 72\n",
 }

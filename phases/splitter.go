@@ -33,7 +33,7 @@ func (s *splitter) feed(p []byte, f func(*piece)) {
 	s.scout.begin(p)
 	for from := 0; from < len(p); {
 		if len(s.tail) == 0 && s.skip != nil {
-			if size, lines := s.skip(from, s.scout.nextRedraw(from)); lines > 0 {
+			if size, lines := s.skip(from, s.scout.drawn(from)); lines > 0 {
 				from += size
 				s.offset += int64(size)
 				s.line += lines

@@ -1,21 +1,24 @@
 package phases
 
-import "bytes"
+import (
+	"bytes"
+	"math/bits"
+)
 
 // A survey is what can be said of the lines of a chunk without knowing what came
 // before it: which of them tell nothing. Most of a long output is such lines, and
 // chunks can be surveyed beside each other; the tracker then only reads what is
 // left, in order.
 type survey struct {
-	scout scout
-	chunk []byte
-	runs  []run
-	ranks [][]byte // seen in runs; the first is main
-	h     header
+	scout  scout
+	habit  habit // what the tracker had learned when the chunk was handed out
+	chunk  []byte
+	runs   []run
+	stamps [][]byte // of the runs: for each source the last one
+	voices voices
+	h      header // of the line at hand
 
-	next  int        // the first run that was not passed yet
-	table *rankTable // whose ranks were looked up last
-	known uint64     // those that it has
+	next int // the first run that was not passed yet
 }
 
 // A run is a stretch of whole lines of one kind.
@@ -23,8 +26,10 @@ type run struct {
 	from, to int // in the chunk
 	lines    int
 	kind     lineKind
-	ranks    uint64 // by their places in the survey
-	stamp    []byte // the last one
+	voices   uint64 // who speaks in it
+	sources  uint16 // and for whom
+	last     int    // the source of its last line
+	stamps   int    // where its stamps begin
 }
 
 // lineKind says what can be told of a line by itself.
@@ -34,10 +39,8 @@ const (
 	telling lineKind = iota // it needs a look
 	routine                 // no news of a server that serves
 	dull                    // no news
+	blank                   // nothing at all
 )
-
-// maxSurveyRanks bounds the ranks of a survey by the bits of a run.
-const maxSurveyRanks = 64
 
 func newSurvey(rules *RuleSet) *survey {
 	return &survey{scout: scout{rules: rules}}
@@ -46,7 +49,8 @@ func newSurvey(rules *RuleSet) *survey {
 // look surveys a chunk, which must stay as it is until the tracker has read it.
 func (s *survey) look(chunk []byte) {
 	s.scout.begin(chunk)
-	s.chunk, s.runs, s.ranks, s.next, s.table = chunk, s.runs[:0], append(s.ranks[:0], nil), 0, nil
+	s.voices.reset()
+	s.chunk, s.runs, s.stamps, s.next = chunk, s.runs[:0], s.stamps[:0], 0
 	fresh := true // the next line begins a run
 	for from := 0; from < len(chunk); {
 		end := bytes.IndexByte(chunk[from:], '\n')
@@ -54,69 +58,91 @@ func (s *survey) look(chunk []byte) {
 			return
 		}
 		end += from
-		kind := s.judge(from, end)
-		rank, isNew := 0, false
-		if kind != telling {
-			rank, isNew = s.rank(s.h.rank)
-		}
-		switch {
-		case kind == telling || rank == maxSurveyRanks:
-			fresh = true
-		case fresh || isNew || kind != s.runs[len(s.runs)-1].kind:
-			s.runs = append(s.runs, run{from: from, kind: kind})
-			fallthrough
-		default:
-			s.extend(&s.runs[len(s.runs)-1], end+1, rank)
-			fresh = isNew // a rank may be new to the tracker as well: its first line stands alone
-		}
+		fresh = s.add(from, end, fresh)
 		from = end + 1
 	}
 }
 
-// extend adds the line at hand to a run.
-func (s *survey) extend(r *run, to, rank int) {
+// add puts a line to the run before it, where it may, or begins one. It tells
+// whether the next line may not go on with that.
+func (s *survey) add(from, end int, fresh bool) (over bool) {
+	kind := s.judge(from, end)
+	switch kind {
+	case telling:
+		return true
+	case blank:
+		if fresh {
+			s.begin(from, dull)
+		}
+		s.extend(end + 1)
+		return false
+	}
+	place, isNew, ok := s.voices.hear(&s.h)
+	if !ok {
+		return true
+	}
+	if fresh || isNew || kind != s.run().kind {
+		s.begin(from, kind)
+	}
+	s.extend(end + 1)
+	s.speak(place)
+	return isNew // a voice may be new to the tracker as well: its first line stands alone
+}
+
+// run is the one at hand.
+func (s *survey) run() *run { return &s.runs[len(s.runs)-1] }
+
+func (s *survey) begin(from int, kind lineKind) {
+	s.runs = append(s.runs, run{from: from, kind: kind, stamps: len(s.stamps)})
+	for range s.voices.sources {
+		s.stamps = append(s.stamps, nil)
+	}
+}
+
+// extend adds a line to the run at hand.
+func (s *survey) extend(to int) {
+	r := s.run()
 	r.to = to
 	r.lines++
-	r.ranks |= 1 << rank
+}
+
+// speak notes whose line that is.
+func (s *survey) speak(place int) {
+	r := s.run()
+	r.voices |= 1 << place
+	r.last = s.voices.list[place].source
+	r.sources |= 1 << r.last
 	if s.h.stamp != nil {
-		r.stamp = s.h.stamp
+		s.stamps[r.stamps+r.last] = s.h.stamp
 	}
 }
 
 // judge says what can be told of the line between two places of the chunk.
 func (s *survey) judge(from, end int) lineKind {
 	line := s.chunk[from:end]
-	h := &s.h
-	h.rank, h.stamp, h.stamped, h.msg = nil, nil, false, line
 	switch {
 	case len(line) == 0:
-		return dull
-	case len(line) > maxPiece || s.scout.nextRedraw(from) < end:
+		return blank
+	case len(line) > maxPiece || line[0] == '{' || s.scout.drawn(from) < end:
 		return telling
-	case line[0] == '[':
-		h.msg = line[stampEnd(line, h):]
-		if h.isRoutine() {
-			return routine
-		}
 	}
-	if s.scout.look(from, end) != 0 || s.scout.rules.mayKnow(h) {
+	h := &s.h
+	*h = header{number: -1, marks: markPipe}
+	if n := stampEnd(line, h); n == 0 || h.rank == nil && s.habit.length(line) == n {
+		*h = header{number: -1, marks: markPipe}
+		h.strip(line[n:], &s.habit)
+	} else if h.msg = line[n:]; h.rank == nil && isStamped(h.msg) {
+		return telling
+	}
+	switch {
+	case h.number >= 0:
+		return telling
+	case h.isRoutine():
+		return routine
+	case len(h.msg) > 0 && (s.scout.look(end-len(h.msg), end) != 0 || s.scout.rules.mayKnow(h)):
 		return telling
 	}
 	return dull
-}
-
-// rank is the place of a rank in the survey; maxSurveyRanks where it has none.
-func (s *survey) rank(name []byte) (place int, isNew bool) {
-	for i, known := range s.ranks {
-		if string(known) == string(name) {
-			return i, false
-		}
-	}
-	if len(s.ranks) == maxSurveyRanks {
-		return maxSurveyRanks, false
-	}
-	s.ranks = append(s.ranks, name)
-	return len(s.ranks) - 1, true
 }
 
 // pass passes over the run that begins at a place of the chunk, if the tracker
@@ -128,31 +154,26 @@ func (s *survey) pass(t *Tracker, from int) (size, lines int) {
 	if s.next == len(s.runs) || s.runs[s.next].from != from {
 		return 0, 0
 	}
-	n, r := t.current, &s.runs[s.next]
-	switch {
-	case n.source != "" || len(n.open) > 0 || r.kind == routine && !n.serves():
-		return 0, 0
-	case r.kind == dull && t.prefix.habit.known():
-		return 0, 0
-	case r.ranks > 1 && !n.sglang || !s.knows(n.ranks, r.ranks):
+	r := &s.runs[s.next]
+	if s.habit.known() != t.prefix.habit.known() || !s.voices.have(r.voices, t) {
 		return 0, 0
 	}
-	if r.stamp != nil {
-		n.stamp.set(r.stamp)
-	}
-	return r.to - r.from, r.lines
-}
-
-// knows tells whether ranks of the survey have spoken before.
-func (s *survey) knows(table *rankTable, ranks uint64) bool {
-	if s.table == table && ranks&^s.known == 0 {
-		return true
-	}
-	s.table, s.known = table, 0
-	for i, name := range s.ranks {
-		if table.known(name) != nil {
-			s.known |= 1 << i
+	for sources := r.sources; sources != 0; sources &= sources - 1 {
+		n := s.voices.nodes[bits.TrailingZeros16(sources)]
+		switch {
+		case len(n.open) > 0, r.kind == routine && !n.serves(), r.voices&s.voices.ranked != 0 && !n.sglang:
+			return 0, 0
 		}
 	}
-	return ranks&^s.known == 0
+	for sources := r.sources; sources != 0; sources &= sources - 1 {
+		source := bits.TrailingZeros16(sources)
+		t.current = s.voices.nodes[source]
+		if stamp := s.stamps[r.stamps+source]; stamp != nil {
+			t.current.stamp.set(stamp)
+		}
+	}
+	if r.sources != 0 {
+		t.current = s.voices.nodes[r.last]
+	}
+	return r.to - r.from, r.lines
 }

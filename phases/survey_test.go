@@ -3,7 +3,9 @@ package phases
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -31,14 +33,30 @@ func inChunks(t rapid.TB, log []byte, size int) Report {
 	return report
 }
 
+// sameSurveyed fails where a survey of chunks of a size changes what a log means.
+func sameSurveyed(t rapid.TB, log []byte, size int) {
+	t.Helper()
+	if diff := cmp.Diff(slowly(log), inChunks(t, log, size), cmp.AllowUnexported(Timestamp{})); diff != "" {
+		t.Fatalf("(-the long way +surveyed in chunks of %d) of %q:\n%s", size, clip(log, 4000), diff)
+	}
+}
+
+// hardToSurvey are logs in which the relay of a line that says nothing matters.
+var hardToSurvey = []string{
+	// Who spoke last is whose an exception is that nobody relayed.
+	relayed(serving, func(int) string { return "a  | " }) + relayed(serving, func(int) string { return "b  | " }) +
+		"a  | nothing that anybody knows\n\nRuntimeError: Triton Error [CUDA]: device kernel image is invalid\n",
+	// The time of a fault without one is that of its own source's last line.
+	relayed(serving+serving, func(n int) string { return []string{"a  | ", "b  | "}[n%2] }) +
+		"a  | [2026-02-19 06:00:01] nothing\nb  | [2026-02-19 06:00:02] nothing\na  | RuntimeError: CUDA error: out of memory\n",
+	// What stands before the exception is known by then.
+	relayed(serving+strings.Repeat("nothing that anybody knows\n", 100)+"FooError: bar\n", func(int) string { return ">> " }),
+}
+
 // TestSurvey: what a survey passes over changes nothing, wherever the chunks end.
 func TestSurvey(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	same := func(t rapid.TB, log []byte, size int) {
-		if diff := cmp.Diff(slowly(log), inChunks(t, log, size), cmp.AllowUnexported(Timestamp{})); diff != "" {
-			t.Fatalf("(-the long way +surveyed in chunks of %d) of %q:\n%s", size, clip(log, 4000), diff)
-		}
-	}
+	same := sameSurveyed
 	for _, path := range logs(t) {
 		log, err := os.ReadFile(path)
 		if err != nil {
@@ -47,8 +65,9 @@ func TestSurvey(t *testing.T) {
 		same(t, log, 256<<10)
 		same(t, log, 500)
 	}
-	for _, log := range hardToPass {
+	for _, log := range append(hardToPass, hardToSurvey...) {
 		same(t, []byte(log), 256<<10)
+		same(t, []byte(log), 150)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		log := []byte(rapid.SampledFrom([]string{"", serving}).Draw(t, "begin"))
@@ -59,6 +78,105 @@ func TestSurvey(t *testing.T) {
 		}
 		same(t, log, rapid.IntRange(1, 5000).Draw(t, "chunk"))
 	})
+}
+
+// relayed puts what a relay says before every line; the sources of several are
+// told by the line's number.
+func relayed(log string, relay func(n int) string) string {
+	var all strings.Builder
+	for n, line := range strings.SplitAfter(log, "\n") {
+		if line != "" {
+			all.WriteString(relay(n) + line)
+		}
+	}
+	return all.String()
+}
+
+// sourced are the relays of logs with one and with several sources.
+var sourced = map[string]func(n int) string{
+	"plain":   func(int) string { return "" },
+	"kubectl": func(n int) string { return fmt.Sprintf("2026-02-19T05:52:%02d.217487081Z ", n%60) },
+	"cri":     func(n int) string { return fmt.Sprintf("2026-02-19T05:52:%02d.217487081+01:00 stdout F ", n%60) },
+	"journal": func(n int) string { return fmt.Sprintf("Feb  9 05:52:%02d gpu7 sglang[1234]: ", n%60) },
+	"compose": func(n int) string { return fmt.Sprintf("sglang-%d  | ", n%2) },
+	"pods":    func(n int) string { return fmt.Sprintf("[pod/sglang-%d/server] ", n%3) },
+	"slurm":   func(n int) string { return fmt.Sprintf("%d: ", n%20) },
+	"ranks":   func(n int) string { return fmt.Sprintf("[rank%d]: ", n%2) },
+	"quoted":  func(int) string { return ">> " },
+	"dated":   func(n int) string { return fmt.Sprintf("job %02d >> ", n%60) },
+	"doubled": func(n int) string { return fmt.Sprintf("[2026-02-19 13:48:%02d] ", n%60) },
+	"logging": func(n int) string { return fmt.Sprintf("2026-02-19 05:52:10,%03d - worker - INFO - ", n%1000) },
+	"both":    func(n int) string { return fmt.Sprintf("sglang-%d  | >> ", n%2) },
+}
+
+// TestSurveyOfRelays: the same behind what relays put before a line.
+func TestSurveyOfRelays(t *testing.T) {
+	parts := [][]string{
+		{"", "", "[2026-02-19 05:48:03 TP0] ", "[2026-02-19 05:48:04 TP1] ", "[05:48:05] "},
+		{
+			"nothing that anybody knows", "INFO:     192.0.2.1:5 - \"POST /generate HTTP/1.1\" 200 OK", "Decode batch, #running-req: 3, #token: 7",
+			"Decode batch, #running-req: 3, #token: 7", "", "Killed", "ValueError: bad head dim 72", `  File "/x/sglang/srt/a.py", line 1, in load_model`,
+			"Traceback (most recent call last):", "    return f(x)", "server_args=ServerArgs(tp_size=4)", "50% of it", "INFO 02-19 05:48:05 [a.py:1] b",
+			"The server is fired up and ready to roll!", "Load weight begin. avail mem=78.11 GB", "\x1b[31mx", "a\rb", ">> c", "stdout F d", "a | b",
+			"gpu-7:17:99 [3] NCCL WARN Cuda failure 'out of memory'", "[rank1]: e", "[2026-02-19 05:48:02 TP1] glued",
+		},
+		{"\n"},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var log strings.Builder
+		for range rapid.IntRange(0, 3).Draw(t, "starts") {
+			log.WriteString(serving + serving)
+		}
+		for range rapid.IntRange(1, 80).Draw(t, "lines") {
+			for _, choice := range parts {
+				log.WriteString(rapid.SampledFrom(choice).Draw(t, "part"))
+			}
+		}
+		relay := rapid.SampledFrom(slices.Sorted(maps.Keys(sourced))).Draw(t, "relay")
+		all := relayed(log.String(), func(n int) string {
+			if rapid.IntRange(0, 30).Draw(t, "straight") == 0 {
+				return ""
+			}
+			return sourced[relay](n)
+		})
+		sameSurveyed(t, []byte(all), rapid.IntRange(50, 3000).Draw(t, "chunk"))
+	})
+}
+
+// TestSurveyPassesRelays: lines that say nothing are passed over whoever relayed
+// them, once the tracker knows who speaks.
+func TestSurveyPassesRelays(t *testing.T) {
+	lines := strings.Repeat(`[2026-02-19 05:49:02 TP0] Decode batch, #running-req: 3, #token: 7
+[2026-02-19 05:49:02 TP0] nothing that anybody knows
+nor this
+[2026-02-19 05:49:02] INFO:     192.0.2.1:5 - "POST /generate HTTP/1.1" 200 OK
+`, 500)
+	for name, relay := range sourced {
+		if name == "ranks" || name == "slurm" { // a number that a line's rank may come from; more sources than are told apart
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			tracker := NewTracker(BuiltinRules())
+			tracker.Feed([]byte(relayed(strings.Repeat(serving, 12), func(n int) string { return relay(n / 4) })))
+			tracker.brief = true
+			survey := newSurvey(BuiltinRules())
+			survey.habit = tracker.prefix.habit
+			log := []byte(relayed(lines, relay))
+			survey.look(log)
+			tracker.survey = survey
+			looked := 0
+			tracker.split.feed(log, func(p *piece) {
+				looked++
+				tracker.read(p)
+			})
+			if looked > 2 {
+				t.Errorf("%d of 2000 lines were looked at", looked)
+			}
+			if got := tracker.Report().Lines; got != 2048 {
+				t.Errorf("%d lines", got)
+			}
+		})
+	}
 }
 
 // TestSurveyTellsNothingApart: lines of many ranks that say nothing are passed

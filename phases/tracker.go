@@ -28,6 +28,7 @@ type Tracker struct {
 
 	borrowers []*lastLines // hold lines of the chunk at hand
 	survey    *survey      // of the chunk at hand; nil where there is none
+	attempts  int          // of all nodes, and how many these are: what was known of ranks is old where it has grown
 }
 
 // lineContext is the line at hand.
@@ -70,6 +71,9 @@ func (t *Tracker) feedSurveyed(s *stretch) {
 	t.survey = s.survey
 	t.split.feed(s.chunk, t.read)
 	t.survey = nil
+	if t.prefix.habit.known() {
+		s.survey.habit = t.prefix.habit // for its next chunk
+	}
 }
 
 // Finish says that the stream has ended: a last line without an end counts, and
@@ -192,6 +196,7 @@ func (t *Tracker) addNode(source []byte) *node {
 	n.label = "node" + strconv.Itoa(number) + "/"
 	t.nodes = append(t.nodes, n)
 	t.bySource[n.source] = n
+	t.attempts++
 	return n
 }
 
@@ -212,6 +217,7 @@ func (t *Tracker) nodeOf(h *header) *node {
 		delete(t.bySource, first.source)
 		first.source = string(h.source)
 		t.bySource[first.source] = first
+		t.attempts++
 		return first
 	}
 	t.current = t.addNode(h.source)
