@@ -42,7 +42,8 @@
 //     outside the tree holds the terminal.
 //  8. On Finish it makes sure that nothing of the attempt lives, waits until
 //     everything is written and returns the status. A reader that takes nothing
-//     for half a minute is not waited for any longer.
+//     for half a minute is not waited for any longer, and told to have missed
+//     so many bytes.
 //  9. A stretch of output that a supervisor died of is named to the next one
 //     (Suspect), which goes through it line by line; the line that kills again
 //     is skipped (Skip).

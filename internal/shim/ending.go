@@ -104,7 +104,9 @@ func (s *shim) flush() {
 	}
 	for _, o := range []*outlet{s.out, s.err} {
 		o.stop()
-		o.awaitEnd(s.o.FlushPatience)
+		if !o.awaitEnd(s.o.FlushPatience) && o != s.err {
+			s.say("%d bytes of output are missing on %s, which took nothing for %s; see the log", o.unread(), o.name, s.o.FlushPatience)
+		}
 	}
 	s.do(s.leave)
 }
@@ -124,20 +126,19 @@ func awaitClose(c chan struct{}, limit time.Duration) bool {
 func (s *shim) leave() { s.over = true }
 
 // awaitEnd waits for a stopped outlet, as long as its reader takes something
-// now and then.
-func (o *outlet) awaitEnd(patience time.Duration) {
-	_, before := o.blocked()
-	since := time.Now()
+// now and then, and reports whether everything was taken.
+func (o *outlet) awaitEnd(patience time.Duration) bool {
+	before, since := o.progress(), time.Now()
 	for {
 		select {
 		case <-o.done:
-			return
+			return true
 		case <-time.After(lookAtFlush):
 		}
-		if _, written := o.blocked(); written != before {
+		if written := o.progress(); written != before {
 			before, since = written, time.Now()
 		} else if time.Since(since) > patience {
-			return
+			return false
 		}
 	}
 }

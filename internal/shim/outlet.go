@@ -6,8 +6,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -22,8 +20,8 @@ const (
 
 // outlet is the one writer of one of the person's descriptors. It shows the
 // server's output byte for byte, one attempt after the other, and our own lines
-// between the server's lines. A reader that does not read blocks the outlet and
-// nobody else.
+// between the server's lines. A reader that does not read, or a disk that is
+// full, blocks the outlet and nobody else.
 type outlet struct {
 	fd   int
 	name string
@@ -37,8 +35,9 @@ type outlet struct {
 	stopped bool
 	closed  error     // nobody reads any more
 	written int64     // progress, in bytes
-	since   time.Time // when the pending write began; zero: none is pending
-	told    bool      // that it is blocked
+	pending int       // bytes of the write that has not got on
+	since   time.Time // when it got on last, or began; zero: none is pending
+	told    bool      // that it does not get on
 
 	journal  *journal // nil: bytes are passed on as they are
 	midLine  bool     // what was written last is no end of a line
@@ -95,32 +94,6 @@ func (o *outlet) stop() {
 	o.wake.ring()
 }
 
-// blocked tells since when a write is pending (zero: none is) and how many
-// bytes were written before it.
-func (o *outlet) blocked() (since time.Time, written int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.since, o.written
-}
-
-// blockedAfter is how long a write is pending before that is news.
-const blockedAfter = 10 * time.Second
-
-// look tells when the reader has stopped reading and when it goes on.
-func (o *outlet) look() {
-	o.mu.Lock()
-	blocked := !o.since.IsZero() && time.Since(o.since) > blockedAfter
-	change := blocked != o.told
-	o.told = blocked
-	o.mu.Unlock()
-	switch {
-	case change && blocked:
-		o.news(fmt.Sprintf("nobody reads %s; what is not read waits in the log", o.name))
-	case change:
-		o.news(o.name + " is read again")
-	}
-}
-
 func (o *outlet) run() {
 	defer close(o.done)
 	buf := make([]byte, chunk)
@@ -135,7 +108,7 @@ func (o *outlet) run() {
 			continue
 		}
 		r := f.spool.read(buf, f.offset, f.lane)
-		f.offset = r.next
+		o.goOn(f, r.next)
 		o.lost += r.lost
 		switch {
 		case r.n > 0:
@@ -149,11 +122,19 @@ func (o *outlet) run() {
 	}
 }
 
+// goOn says where the outlet reads next. It alone writes the offset; others read
+// it under the lock.
+func (o *outlet) goOn(f *feed, offset int64) {
+	o.mu.Lock()
+	f.offset = offset
+	o.mu.Unlock()
+}
+
 // bytes writes output. Where a line of ours waits it stops behind the last end
 // of a line, so that the line has a place.
 func (o *outlet) bytes(f *feed, p []byte, lineWaits bool) {
 	if end := bytes.LastIndexByte(p, '\n') + 1; lineWaits && end > 0 && end < len(p) {
-		f.offset -= int64(len(p) - end)
+		o.goOn(f, f.offset-int64(len(p)-end))
 		p = p[:end]
 	}
 	o.lastByte = time.Now()
@@ -248,33 +229,4 @@ func (o *outlet) await(limit time.Duration) {
 	case <-o.wake:
 	case <-timer.C:
 	}
-}
-
-// write writes everything, however long the reader takes. Once nobody can read
-// any more the bytes go nowhere: the log has them.
-func (o *outlet) write(p []byte) {
-	for len(p) > 0 && o.closed == nil {
-		o.mark(time.Now(), 0)
-		n, err := unix.Write(o.fd, p)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.EAGAIN: // somebody else made our terminal non-blocking
-			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(o.fd), Events: unix.POLLOUT}}, 1000)
-		case err != nil:
-			o.mu.Lock()
-			o.closed = err
-			o.mu.Unlock()
-			o.news(fmt.Sprintf("cannot write to %s any more: %v; the log goes on", o.name, err))
-		default:
-			p = p[n:]
-		}
-		o.mark(time.Time{}, max(n, 0))
-	}
-}
-
-func (o *outlet) mark(since time.Time, n int) {
-	o.mu.Lock()
-	o.since = since
-	o.written += int64(n)
-	o.mu.Unlock()
 }

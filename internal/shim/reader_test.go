@@ -120,7 +120,7 @@ func TestFullDisk(t *testing.T) {
 	p := r.supervisor()
 	const size = 3 << 20
 	spec := r.spec(1, self(), fmt.Sprint(size))
-	spec.Env, spec.Log = role("flood"), filepath.Join(disk, "server.log")
+	spec.Env, spec.Log = role("flood"), filepath.Join(disk.dir, "server.log")
 	p.spawn(spec)
 	if m := p.await(wire.Trouble); !strings.Contains(m.Text, "cannot write the log") {
 		t.Errorf("trouble: %+v", m)
@@ -145,18 +145,43 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// disk is a folder in which files cannot grow for long.
+type disk struct {
+	dir     string
+	mounted bool // a file system of its own; else a limit bounds each file of the shim's
+}
+
 // smallDisk is a file system of a few bytes. Without the right to mount one, a
-// device that is always full stands in.
-func smallDisk(t *testing.T, size int) string {
+// file size limit stands in.
+func smallDisk(t *testing.T, size int) disk {
 	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+	d := disk{dir: t.TempDir(), mounted: true}
+	if err := unix.Mount("tmpfs", d.dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
 		t.Logf("cannot mount: %v; a file size limit is used", err)
+		d.mounted = false
 		limitFiles(t, uint64(size))
-		return dir
+		return d
 	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
+	t.Cleanup(func() { _ = unix.Unmount(d.dir, unix.MNT_DETACH) })
+	return d
+}
+
+// grow makes room, for a process where there is no file system to be had.
+func (d disk) grow(t *testing.T, pid, size int) {
+	t.Helper()
+	if d.mounted {
+		if err := unix.Mount("tmpfs", d.dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%d", size)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	var was unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(size), Max: was.Max}, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // limitFiles bounds the size of files that processes started from now on write.

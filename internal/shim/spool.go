@@ -162,6 +162,18 @@ func (s *spool) size() int64 {
 	return s.to
 }
 
+// left is how many bytes of a lane there are from an offset on.
+func (s *spool) left(offset int64, l lane) (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for offset < s.to {
+		from, to, missing := s.turns.find(offset, s.to, l)
+		n += to - from + missing
+		offset = to + missing
+	}
+	return n
+}
+
 // stretch is the answer to a read: n bytes, or lost ones, or neither yet.
 type stretch struct {
 	n    int
