@@ -76,6 +76,16 @@ func (t *Tracker) feedSurveyed(s *stretch) {
 	}
 }
 
+// Miss says that the next n bytes of the stream are lost. The line that they cut
+// counts as it came, and what follows begins another one, at its place in the
+// stream; lines are counted without those that were lost.
+func (t *Tracker) Miss(n int64) []Observation {
+	t.out = t.out[:0]
+	t.split.finish(t.read)
+	t.split.offset += n
+	return t.out
+}
+
 // Finish says that the stream has ended: a last line without an end counts, and
 // a fault that nothing followed is now known to have been the last.
 func (t *Tracker) Finish() []Observation {

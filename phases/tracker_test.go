@@ -179,3 +179,21 @@ func TestUserRuleReplaces(t *testing.T) {
 		t.Error("one's own ready line is not ready")
 	}
 }
+
+// TestMiss: lost bytes end the line that they cut and belong to no line; what
+// follows is at its place in the stream.
+func TestMiss(t *testing.T) {
+	first := "[2026-02-19 05:48:40 TP0] Load weight begin. avail mem=138.20 GB\n[2026-02-19 05:48:41 TP0] a line that is c"
+	last := "[2026-02-19 05:55:02 TP0] Load weight end. type=M, avail mem=57.26 GB, mem usage=80.94 GB.\n"
+	tracker := NewTracker(BuiltinRules())
+	all := append([]Observation(nil), tracker.Feed([]byte(first))...)
+	all = append(all, tracker.Miss(1000)...)
+	all = append(all, tracker.Feed([]byte(last))...)
+	begun, ended := all[0], all[len(all)-1]
+	if begun.Rule != "weights-begin" || begun.Offset != 0 || begun.Line != 1 {
+		t.Errorf("first: %+v", begun)
+	}
+	if want := int64(len(first) + 1000); ended.Rule != "weights-end" || ended.Offset != want || ended.Line != 3 {
+		t.Errorf("last: %+v, want offset %d", ended, want)
+	}
+}

@@ -44,7 +44,8 @@ type Reader struct {
 	mu      sync.Mutex // guards tracker, which evidence asks from elsewhere
 	attempt int
 	tracker *phases.Tracker
-	skip    int // observations that a supervisor before this one has posted
+	next    int64 // offset up to which the tracker has the output
+	skip    int   // observations that a supervisor before this one has posted
 
 	suspect *wire.Range
 	deadly  []wire.Range
@@ -71,7 +72,7 @@ func NewReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post f
 // the observations the first skip are known already.
 func (r *Reader) Follow(attempt, skip int) error {
 	r.mu.Lock()
-	r.attempt, r.skip, r.tracker = attempt, skip, phases.NewTracker(r.rules)
+	r.attempt, r.skip, r.next, r.tracker = attempt, skip, 0, phases.NewTracker(r.rules)
 	r.mu.Unlock()
 	return r.conn.Send(wire.Message{Type: wire.Stream, Attempt: attempt})
 }
@@ -114,7 +115,7 @@ func (r *Reader) output(o wire.Output) {
 			if r.OnOutput != nil {
 				r.OnOutput(o.Attempt, to, part)
 			}
-			r.feed(o.Attempt, part)
+			r.feed(o.Attempt, o.Offset, part)
 			r.mark(wire.Message{Type: wire.Read, Attempt: o.Attempt, To: to})
 		}
 		o.Data, o.Offset = o.Data[n:], o.Offset+int64(n)
@@ -163,13 +164,20 @@ func (r *Reader) mark(m wire.Message) {
 	_ = r.conn.Send(m) // a shim that is gone is found by Receive
 }
 
-func (r *Reader) feed(attempt int, data []byte) {
+// feed gives a part of the output to the tracker. What the shim could not keep, or
+// what nobody may read, is missing before it.
+func (r *Reader) feed(attempt int, offset int64, data []byte) {
 	r.mu.Lock()
 	if attempt != r.attempt || r.tracker == nil {
 		r.mu.Unlock()
 		return
 	}
-	observed := append([]phases.Observation(nil), r.tracker.Feed(data)...)
+	var observed []phases.Observation
+	if missing := offset - r.next; missing > 0 {
+		observed = append(observed, r.tracker.Miss(missing)...)
+	}
+	observed = append(observed, r.tracker.Feed(data)...)
+	r.next = offset + int64(len(data))
 	r.mu.Unlock()
 	r.tell(attempt, observed)
 }
