@@ -37,7 +37,7 @@ def copy(*flags):
 def supervisor(log):
     """CPU seconds of the supervisor of a launch, as last seen before it ended."""
     argv = [work + "/sglaunch", "run", "--quiet", "--relaunch.attempts=1", "--", "cat", log]
-    env = {**os.environ, "XDG_STATE_HOME": work + "/state", "XDG_RUNTIME_DIR": work + "/runtime"}
+    env = {**os.environ, "SGLAUNCH_STATE": work + "/state", "SGLAUNCH_RUNTIME": work + "/runtime"}
     with open(work + "/out", "wb") as out:
         shim = subprocess.Popen(argv, stdout=out, stderr=subprocess.DEVNULL, env=env)
     seconds = 0.0
