@@ -37,12 +37,14 @@ func (h *Hands) gather(ctx context.Context, attempt int, a machine.GatherEvidenc
 	}
 	gpus, neighbours := h.gpuTable(ctx)
 	kernel, killed := h.kernelNews(ctx)
+	memory, errMemory := h.watch.hostMemory()
 	err := errors.Join(
 		put("reason.txt", a.Reason+"\n"),
 		put("last-lines.txt", h.lastLines()),
 		put("processes.txt", h.processTable(ctx)),
 		put("gpus.json", gpus),
 		put("kernel.txt", kernel),
+		put("memory.txt", memoryTable(memory, errMemory)),
 		put("explain.json", h.explanation()),
 	)
 	aside.Wait()
@@ -51,7 +53,23 @@ func (h *Hands) gather(ctx context.Context, attempt int, a machine.GatherEvidenc
 		h.note("evidence", fmt.Sprintf("evidence is incomplete: %v", err))
 	}
 	return machine.Evidence{Dir: folder, Diagnosis: h.reader.Diagnosis(), Neighbours: neighbours,
-		Stacks: found.Text, Suspects: found.Suspects, Hung: found.Hung, Lock: lockText(found), Stale: stale, Killed: killed}
+		Stacks: found.Text, Suspects: found.Suspects, Hung: found.Hung, Lock: lockText(found), Stale: stale, Killed: killed, Memory: memory}
+}
+
+// memoryTable is what the memory groups of the server count, the innermost first.
+func memoryTable(groups []machine.MemoryGroup, unknown error) string {
+	var b strings.Builder
+	for _, g := range groups {
+		fmt.Fprintf(&b, "%s: used %d of %d (0 = no limit), file pages %d; processes ended %d, limit reached %d, slowed down %d\n",
+			g.Name, g.Used, g.Limit, g.Cache, g.Killed, g.Reached, g.Slowed)
+	}
+	if unknown != nil {
+		fmt.Fprintln(&b, unknown)
+	}
+	if b.Len() == 0 {
+		return "no memory group shows here\n"
+	}
+	return b.String()
 }
 
 func (h *Hands) lastLines() string {

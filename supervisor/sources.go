@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sglaunch/internal/container"
 	"sglaunch/internal/history"
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/proc"
@@ -72,4 +73,50 @@ func (w *watcher) burden(a *machine.Activity, server proc.ID) {
 		a.Missing = append(a.Missing, err.Error())
 	}
 	slices.Sort(a.Missing)
+}
+
+// shortage adds to a reading what the server's memory groups count: while it
+// starts each time, in service when one of the counts, the ones told before, has
+// changed.
+func (w *watcher) shortage(a *machine.Activity, before []machine.MemoryGroup) (counted []machine.MemoryGroup) {
+	groups, err := w.hostMemory()
+	if err != nil {
+		a.Missing = append(a.Missing, err.Error())
+	}
+	if w.isReady() && slices.EqualFunc(before, groups, countsAs) {
+		return before
+	}
+	a.Memory = groups
+	return groups
+}
+
+// hostMemory reads the memory groups of the server, or of ourselves where it has
+// ended before anybody could look: it was born in ours. A container has its own,
+// which the client that we see is not in.
+func (w *watcher) hostMemory() (all []machine.MemoryGroup, err error) {
+	if _, ok := container.Find(w.h.Argv); ok {
+		return nil, nil
+	}
+	w.mu.Lock()
+	groups, server := w.groups, w.server
+	w.mu.Unlock()
+	if groups == nil {
+		if groups = proc.MemoryGroups("/", server); groups == nil {
+			groups = proc.MemoryGroups("/", 0)
+		}
+		w.mu.Lock()
+		w.groups = groups
+		w.mu.Unlock()
+	}
+	read, err := proc.ReadMemory(groups)
+	for _, g := range read {
+		all = append(all, machine.MemoryGroup(g))
+	}
+	return all, err
+}
+
+// countsAs reports whether two readings of a group differ in its use at most.
+func countsAs(g, o machine.MemoryGroup) bool {
+	g.Used, g.Cache = o.Used, o.Cache
+	return g == o
 }

@@ -34,9 +34,10 @@ type watcher struct {
 	sample  gpu.Sample
 	told    []gpu.Xid // of this attempt, by the driver itself
 
-	pressure  string   // folder that tells the pressure on the server; "" = not looked for
-	cached    *float64 // share of the weights in the page cache, while it is looked at
-	uncounted string   // why it is not known
+	pressure  string             // folder that tells the pressure on the server; "" = not looked for
+	groups    []proc.MemoryGroup // that count the memory of the server; nil = not looked for
+	cached    *float64           // share of the weights in the page cache, while it is looked at
+	uncounted string             // why it is not known
 	batons    batons
 
 	silent map[string]string // sources that tell nothing, and why
@@ -75,7 +76,7 @@ func (w *watcher) member(attempt int, p wire.Proc) {
 // attempt watches one attempt until ctx ends.
 func (w *watcher) attempt(ctx context.Context, attempt int, server wire.Proc) {
 	w.mu.Lock()
-	w.now, w.server, w.pressure = attempt, server.PID, ""
+	w.now, w.server, w.pressure, w.groups = attempt, server.PID, "", nil
 	w.members[server.PID] = server
 	w.mu.Unlock()
 	w.batons.begin(w.h.caches())
@@ -154,11 +155,13 @@ func (w *watcher) rollCall(ctx context.Context, attempt int, server wire.Proc) {
 // processes reads the attempt's processes until ctx ends.
 func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) {
 	sampler := proc.NewSampler()
+	var counted []machine.MemoryGroup
 	for {
 		a := w.activity(ctx, sampler)
 		if len(a.Compilers) > 0 {
 			w.batons.look(ctx, w.pids())
 		}
+		counted = w.shortage(&a, counted)
 		w.burden(&a, proc.ID{PID: server.PID, Start: server.Start})
 		w.h.launch.memory.compiling(attempt, a.Compilers)
 		w.h.loop.Post(attempt, a)

@@ -266,17 +266,22 @@ func TestHostMemory(t *testing.T) {
 	s.file("proc/meminfo", "MemAvailable:  700000000 kB\n")
 	expect(t, s.check("host_memory"), want{OK, "", "668 GiB available"})
 
+	s.file("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"+
+		"31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,cpu,memory\n")
 	s.file("proc/self/cgroup", "0::/a/b\n")
 	s.file("sys/fs/cgroup/a/memory.max", "34359738368\n")
 	s.file("sys/fs/cgroup/a/memory.current", "34000000000\n")
 	s.file("sys/fs/cgroup/a/memory.stat", "inactive_file 20000000000\nactive_file 10000000000\n")
 	s.file("sys/fs/cgroup/a/b/memory.max", "max\n")
+	s.file("sys/fs/cgroup/a/b/memory.current", "33000000000\n")
 	expect(t, s.check("host_memory"), want{OK, "", "28.3 GiB available"})
 	s.file("sys/fs/cgroup/a/memory.stat", "inactive_file 0\n")
 	expect(t, s.check("host_memory"), want{Warn, "", "343 MiB of host memory available for 8 ranks"})
 
 	s.file("proc/self/cgroup", "9:cpu,memory:/x\n0::/none\n")
+	s.file("sys/fs/cgroup/memory/memory.usage_in_bytes", "1\n")
 	s.file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+	s.file("sys/fs/cgroup/memory/x/memory.usage_in_bytes", "0\n")
 	s.file("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "68719476736\n")
 	expect(t, s.check("host_memory"), want{OK, "", "64.0 GiB available"})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/proc"
 )
 
 const (
@@ -82,76 +84,18 @@ func (l *look) meminfo(name string) (uint64, bool) {
 // groupMemory is what the control groups leave: of each limit, what is not
 // used by more than file pages, which the kernel gives back.
 func (l *look) groupMemory() (least uint64, limited bool) {
-	for _, g := range l.groups() {
-		limit, ok := readNumber(filepath.Join(g.dir, g.limit))
-		if !ok || limit > 1<<60 { // version 1 writes a huge number for none
+	groups, _ := proc.ReadMemory(proc.MemoryGroups(l.root, 0)) // what does not answer limits nothing that is known
+	for _, g := range groups {
+		if g.Limit == 0 {
 			continue
 		}
-		used, _ := readNumber(filepath.Join(g.dir, g.usage))
-		used -= min(used, fileMemory(filepath.Join(g.dir, "memory.stat")))
-		left := limit - min(limit, used)
+		used := g.Used - min(g.Used, g.Cache)
+		left := g.Limit - min(g.Limit, used)
 		if !limited || left < least {
 			least, limited = left, true
 		}
 	}
 	return least, limited
-}
-
-// group is a memory control group that this process is in.
-type group struct{ dir, limit, usage string }
-
-// groups are the process's own memory group and those above it.
-func (l *look) groups() []group {
-	text, err := os.ReadFile(l.path("/proc/self/cgroup"))
-	if err != nil {
-		return nil
-	}
-	var found []group
-	for line := range strings.Lines(string(text)) {
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) < 3 {
-			continue
-		}
-		g := group{l.path("/sys/fs/cgroup"), "memory.max", "memory.current"}
-		switch {
-		case f[0] == "0":
-		case strings.Contains(","+f[1]+",", ",memory,"):
-			g = group{l.path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"}
-		default:
-			continue
-		}
-		top := g.dir
-		for dir := filepath.Join(top, f[2]); strings.HasPrefix(dir, top); dir = filepath.Dir(dir) {
-			found = append(found, group{dir, g.limit, g.usage})
-		}
-	}
-	return found
-}
-
-func readNumber(path string) (uint64, bool) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	return n, err == nil
-}
-
-// fileMemory is the page cache of a group.
-func fileMemory(path string) uint64 {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0
-	}
-	var bytes uint64
-	for line := range strings.Lines(string(text)) {
-		f := strings.Fields(line)
-		if len(f) == 2 && (f[0] == "inactive_file" || f[0] == "active_file") {
-			n, _ := strconv.ParseUint(f[1], 10, 64)
-			bytes += n
-		}
-	}
-	return bytes
 }
 
 const (

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,32 +157,11 @@ func ownCgroup() (string, error) {
 // cgroupFolders says where the cgroup of a process may be found: its path in the
 // hierarchy, below each place where (a part of) the hierarchy is mounted.
 func cgroupFolders(mountinfo, cgroup string) (folders []string) {
-	own := ""
-	for line := range strings.Lines(cgroup) {
-		if path, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "0::"); ok {
-			own = path
-		}
-	}
-	if !strings.HasPrefix(own, "/") || strings.Contains(own+"/", "/../") {
-		return nil // none, or outside our namespace
-	}
-	lines := bufio.NewScanner(strings.NewReader(mountinfo))
-	for lines.Scan() {
-		before, after, _ := strings.Cut(lines.Text(), " - ")
-		fields := strings.Fields(before) // id, parent, device, root, mount point, ...
-		if len(fields) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
-			continue
-		}
-		root, point := unescapeMount(fields[3]), unescapeMount(fields[4])
-		if below, err := filepath.Rel(root, own); err == nil && filepath.IsLocal(below) {
-			folders = append(folders, filepath.Join(point, below))
-		}
+	for _, p := range unified.places(mountinfo, cgroup) {
+		folders = append(folders, p.folder())
 	}
 	return folders
 }
-
-// unescapeMount undoes what mountinfo does to blanks in paths.
-var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
 
 // noteSuffix makes the name of the note about a cgroup from that of the records.
 const noteSuffix = ".cgroup"

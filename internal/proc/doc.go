@@ -29,6 +29,7 @@
 //
 // Files: stat.go (one process), sweep.go and table.go (all of them), tree.go
 // (following descendants cheaply), membership.go, cgroup.go and kill.go (who
-// belongs, ending them), records.go (what a dead shim leaves behind), activity.go, pressure.go and
-// evidence.go (what they do and wait for), guard.go (reads that may hang).
+// belongs, ending them), records.go (what a dead shim leaves behind), activity.go,
+// pressure.go, memory.go and evidence.go (what they do, lack and wait for),
+// hierarchy.go (where control groups are), guard.go (reads that may hang).
 package proc

@@ -11,6 +11,7 @@
 //	silence.go              what a person hears while nothing is printed
 //	turns.go                a stop, a restart, a deadline, a new supervisor
 //	ending.go               the way down, always in the same order
+//	shortage.go             want of host memory, as the kernel counts it
 //	policy.go budget.go     again or not, when, and with which exit code
 //	suspect.go rungs.go ladder.go neighbour.go
 //	                        what the next attempt does otherwise, and why

@@ -44,16 +44,6 @@ func (m *Machine) evidence(b Evidence) {
 	m.terminate()
 }
 
-// starved: the kernel ended a process for want of memory, which explains a death
-// without words.
-func (m *Machine) starved(b Evidence) {
-	if b.Killed == "" || m.run.Asked || m.run.Person {
-		return
-	}
-	m.say("fault", b.Killed, "cause", "killed_oom")
-	m.run.Cause, m.run.Why, m.run.Proven = "killed_oom", b.Killed, true
-}
-
 // locked: what hangs and is seen to wait for a compile lock hangs for that. So
 // does what is idle where one stands that nobody holds, and no compiler runs; but
 // neither weights nor a rendezvous wait for such a lock.

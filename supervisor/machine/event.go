@@ -161,6 +161,7 @@ type Activity struct {
 	GPUs      []GPUActivity `json:"gpus,omitempty"`
 	Pressure  *Pressure     `json:"pressure,omitempty"` // nil = not known, or nobody looked
 	Cached    *float64      `json:"cached,omitempty"`   // share of the weights that is in the page cache; nil likewise
+	Memory    []MemoryGroup `json:"memory,omitempty"`   // that count the server's host memory, the innermost first; nil likewise
 	Missing   []string      `json:"missing,omitempty"`  // sources that gave nothing this time, and why
 	Blocked   []string      `json:"blocked,omitempty"`  // members in uninterruptible sleep
 }
@@ -171,6 +172,19 @@ type Pressure struct {
 	CPU    float64 `json:"cpu"`
 	Memory float64 `json:"memory"`
 	IO     float64 `json:"io"`
+}
+
+// MemoryGroup is what a control group around the server tells of host memory, in
+// bytes. Counters are totals.
+type MemoryGroup struct {
+	Name    string `json:"name"`
+	Limit   uint64 `json:"limit,omitempty"` // 0 = none
+	Used    uint64 `json:"used"`
+	Cache   uint64 `json:"cache,omitempty"`   // of it, file pages that the kernel can take back
+	Killed  uint64 `json:"killed,omitempty"`  // processes that the kernel ended for want of memory
+	Counted bool   `json:"counted,omitempty"` // Killed is known
+	Reached uint64 `json:"reached,omitempty"` // how often its own limit was reached
+	Slowed  uint64 `json:"slowed,omitempty"`  // how often it was slowed down above its high mark
 }
 
 // GPUActivity is one GPU's part of an Activity. Negative means unknown.
@@ -242,6 +256,8 @@ type Evidence struct {
 	// Killed is the kernel's word that it ended a process of the attempt for
 	// want of memory.
 	Killed string `json:"killed,omitempty"`
+	// Memory is the last reading of the server's memory groups.
+	Memory []MemoryGroup `json:"memory,omitempty"`
 }
 
 // Released tells that memory and ports of the attempt are free again.

@@ -24,6 +24,7 @@ func (m *Machine) activity(a Activity) {
 	if !m.running() {
 		return
 	}
+	m.memoryRead(a.Memory)
 	before, seconds, first := m.run.Reading, m.now.Sub(m.run.ReadAt).Seconds(), m.run.ReadAt.IsZero()
 	m.run.Reading, m.run.ReadAt = a, m.now
 	if first || seconds <= 0 {

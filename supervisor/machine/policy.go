@@ -267,14 +267,14 @@ func CodeOf(c phases.Cause, person, certain bool) int {
 func (m *Machine) causeText() string {
 	r := &m.run
 	name := cmp.Or(r.Cause, "unknown")
-	if r.Diagnosis.Text == "" || r.Diagnosis.Cause != r.Cause {
-		return fmt.Sprintf("%s: %s", name, r.Why)
+	if r.Diagnosis.Text == "" || r.Diagnosis.Cause != r.Cause || r.Proven {
+		return fmt.Sprintf("%s: %s%s", name, r.Why, r.Memory.Beside)
 	}
 	where := ""
 	if r.Diagnosis.Rank != "" && r.Diagnosis.Rank != "main" {
 		where = " on " + r.Diagnosis.Rank
 	}
-	return fmt.Sprintf("%s%s in %s: %s", name, where, r.Phase, strings.TrimSpace(r.Diagnosis.Text))
+	return fmt.Sprintf("%s%s in %s: %s%s", name, where, r.Phase, strings.TrimSpace(r.Diagnosis.Text), r.Memory.Beside)
 }
 
 func remedy(c phases.Cause) string {

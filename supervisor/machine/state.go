@@ -66,6 +66,7 @@ type run struct {
 	Quiet   time.Duration // longest stretch of the phase in which nothing moved
 	Reading Activity      // the newest reading of the sources
 	ReadAt  time.Time
+	Memory  memoryNews
 	Cores   float64              // that the tree kept busy between the last two readings
 	Warned  map[string]bool      // bounds that have passed and were only told
 	Told    map[string]time.Time // when a rule's line was last told to a person

@@ -110,7 +110,7 @@ func (a *actor) fact(verb string, g args) error {
 	case "tree_left":
 		a.send(TreeLeft{Procs: []wire.Proc{{PID: 41, Comm: "python", State: "D"}}})
 	case "evidence":
-		a.send(Evidence{Diagnosis: g.diagnosis(), Stacks: g.named["stacks"], Lock: g.named["lock"], Stale: g.named["stale"], Killed: g.named["killed"]})
+		a.send(Evidence{Diagnosis: g.diagnosis(), Stacks: g.named["stacks"], Lock: g.named["lock"], Stale: g.named["stale"], Killed: g.named["killed"], Memory: g.memory()})
 	case "released":
 		a.send(Released{})
 	case "not_released":
@@ -210,6 +210,7 @@ func (g args) reading() Activity {
 	if g.named["io"] != "" {
 		r.Pressure = &Pressure{IO: g.number("io", 0), CPU: g.number("cpu_pressure", 0)}
 	}
+	r.Memory = g.memory()
 	if g.named["cached"] != "" {
 		share := g.number("cached", 0) / 100
 		r.Cached = &share
@@ -220,6 +221,21 @@ func (g args) reading() Activity {
 		}
 	}
 	return r
+}
+
+// memory reads memory=NAME:LIMIT:USED:KILLED:REACHED:SLOWED,..., sizes in GiB; a
+// count of - is not known.
+func (g args) memory() (all []MemoryGroup) {
+	for _, text := range g.list("memory") {
+		var n [5]uint64
+		f := strings.Split(text, ":")
+		for i := range n {
+			_, _ = fmt.Sscan(f[i+1], &n[i])
+		}
+		all = append(all, MemoryGroup{Name: f[0], Limit: n[0] << 30, Used: n[1] << 30, Cache: 1 << 29,
+			Killed: n[2], Counted: f[3] != "-", Reached: n[3], Slowed: n[4]})
+	}
+	return all
 }
 
 func (g args) resumed(a *actor) Resumed {
