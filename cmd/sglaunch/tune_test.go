@@ -87,6 +87,7 @@ release = "1s"
 [limits]
 pressure = 1.0
 client = 8.0
+lag = 1.0
 `)
 	return u
 }

@@ -276,6 +276,7 @@ type Window struct {
 	PowerCap  float64  `json:"power_cap,omitempty"` // by the power limit: usual under load, so only compared
 	Pressure  float64  `json:"pressure,omitempty"`  // PSI "some", the worst of CPU, memory and disk
 	Client    float64  `json:"client,omitempty"`    // CPUs that the client's busiest process used
+	Lag       float64  `json:"lag,omitempty"`       // share in which the client would have gone on and had no CPU, or was stopped
 	Foreign   []string `json:"foreign,omitempty"`   // processes of others on these GPUs
 	Compiling bool     `json:"compiling,omitempty"` // kernels were compiled after serving had begun
 	ClockMHz  float64  `json:"clock_mhz,omitempty"` // mean SM clock

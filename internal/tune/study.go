@@ -119,6 +119,7 @@ type Load struct {
 	Concurrency []int         `toml:"concurrency" json:"concurrency"`               // ascending
 	Requests    int           `toml:"requests" json:"requests,omitempty"`           // of each point; 0 = eight times the concurrency, at least 32
 	Limit       time.Duration `toml:"limit" json:"limit,omitempty"`                 // of one point; 0 = limits.load
+	CPUs        string        `toml:"cpus" json:"cpus,omitempty"`                   // that the client may use: "8-15,24"; "" = those away from the server's GPUs; "any"
 	Real        bool          `toml:"real" json:"real,omitempty"`                   // the prompts are those of users, not random tokens
 }
 
@@ -148,6 +149,7 @@ type Limits struct {
 	Throttled   float64       `toml:"throttled" json:"throttled"`     // share of the window that a GPU may throttle by heat or brake
 	Pressure    float64       `toml:"pressure" json:"pressure"`       // share of the window that tasks may stall for CPU, memory or disk
 	Client      float64       `toml:"client" json:"client"`           // CPUs that one bench process may use before it is what is measured
+	Lag         float64       `toml:"lag" json:"lag"`                 // share of the window that the client may wait for a CPU, or be stopped
 	Environment int           `toml:"environment" json:"environment"` // failures in a row that are no trial's fault: the night's trials end
 }
 
@@ -170,7 +172,7 @@ func DefaultStudy() Study {
 		Gate:      Gate{Wait: 10 * time.Minute},
 		Limits: Limits{
 			Start: 2 * time.Hour, Load: 30 * time.Minute, Quiet: 3 * time.Minute,
-			Throttled: 0.05, Pressure: 0.10, Client: 0.95, Environment: 3,
+			Throttled: 0.05, Pressure: 0.10, Client: 0.95, Lag: 0.10, Environment: 3,
 		},
 		Expect: Estimate{Start: 10 * time.Minute, Load: 3 * time.Minute, Release: time.Minute},
 	}

@@ -175,6 +175,7 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 		{"a value twice", head + "[axis.\"--b\"]\nvalues = [1, \"1\"]\n" + tail, `it stands here twice`, ""},
 		{"an axis that is none", head + "[axis.b]\nvalues = [1]\n" + tail, `it must be a flag`, ""},
 		{"no load", head + axis, `cannot use load: there is none`, ""},
+		{"CPUs that are none", head + axis + tail + "cpus = \"4-\"\n", `cannot use load[0].cpus = "4-": it must be numbers and ranges of CPUs`, ""},
 		{"falling concurrency", head + axis + strings.Replace(tail, "8, 32", "32, 8", 1), `it must be more than the one before it`, ""},
 		{"nothing varied", head + tail, `nothing is varied`, ""},
 		{"take-over without a drain", head + axis + tail + "[takeover]\nlaunch = \"prod\"", `takeover.drain`, ""},

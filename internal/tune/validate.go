@@ -85,6 +85,7 @@ func (v *validator) numbers() {
 	v.share("limits.throttled", l.Throttled)
 	v.share("limits.pressure", l.Pressure)
 	v.must(l.Client > 0 && l.Client <= 1024, "limits.client", l.Client, "it must be above 0, in CPUs")
+	v.share("limits.lag", l.Lag)
 	v.must(l.Environment >= 1 && l.Environment <= 100, "limits.environment", l.Environment, "it must be from 1 to 100")
 	v.between("expect.start", s.Expect.Start, 0, 24*time.Hour)
 	v.between("expect.load", s.Expect.Load, 0, 24*time.Hour)
@@ -205,6 +206,10 @@ func (v *validator) loads() {
 		v.must(l.Bench != bench.Own || len(l.Command) > 0, key+".command", nil, "it is missing: only the known clients have a usual command")
 		v.must(l.Requests >= 0 && l.Requests <= 1_000_000, key+".requests", l.Requests, "it must be from 0 to 1000000")
 		v.must(l.Input >= 0 && l.Output >= 0 && l.Input <= 100_000_000 && l.Output <= 100_000_000, key, nil, "its input and output must be from 0 to 100000000 tokens")
+		if l.CPUs != "" && l.CPUs != AnyCPU {
+			_, err := ParseCPUs(l.CPUs)
+			v.must(err == nil, key+".cpus", l.CPUs, "%v", err)
+		}
 		v.between(key+".limit", l.Limit, 0, 24*time.Hour)
 		v.must(len(l.Concurrency) >= 1 && len(l.Concurrency) <= 50, key+".concurrency", l.Concurrency, "it must hold from 1 to 50 numbers, as in [1, 8, 32]")
 		for j, c := range l.Concurrency {

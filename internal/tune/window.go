@@ -22,6 +22,7 @@ func (s Study) Invalid(m Measured) []string {
 	bad(w.Throttled > l.Throttled, "a GPU throttled for %.0f %% of it", 100*w.Throttled)
 	bad(w.Pressure > l.Pressure, "tasks stalled for CPU, memory or disk for %.0f %% of it", 100*w.Pressure)
 	bad(w.Client > l.Client, "the client used %.2f CPUs: it is what was measured", w.Client)
+	bad(w.Lag > l.Lag, "the client was kept waiting for %.0f %% of it: it is what was measured", 100*w.Lag)
 	bad(len(w.Foreign) > 0, "others used the GPUs: %s", strings.Join(w.Foreign, ", "))
 	bad(w.Compiling, "kernels were compiled while it ran")
 	bad(w.Sampled > 0 && w.Sampled < covered, "only %.0f %% of it was sampled", 100*w.Sampled)

@@ -15,10 +15,11 @@ func TestWindows(t *testing.T) {
 		want   string // "" = it counts
 	}{
 		{Window{}, ""},
-		{Window{Sampled: 1, Throttled: 0.05, Pressure: 0.1, Client: 0.95, PowerCap: 1}, ""},
+		{Window{Sampled: 1, Throttled: 0.05, Pressure: 0.1, Client: 0.95, Lag: 0.1, PowerCap: 1}, ""},
 		{Window{Throttled: 0.06}, "a GPU throttled for 6 %"},
 		{Window{Pressure: 0.11}, "tasks stalled for CPU, memory or disk for 11 %"},
 		{Window{Client: 0.96}, "the client used 0.96 CPUs"},
+		{Window{Lag: 0.11}, "the client was kept waiting for 11 %"},
 		{Window{Foreign: []string{"python 17 on GPU 3"}}, "others used the GPUs: python 17 on GPU 3"},
 		{Window{Compiling: true}, "kernels were compiled"},
 		{Window{Sampled: 0.7}, "only 70 % of it was sampled"},

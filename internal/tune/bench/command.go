@@ -3,7 +3,6 @@ package bench
 import (
 	"net"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,20 +37,40 @@ func (r Run) Command(kind string, more []string) []string {
 	case VLLM:
 		argv = []string{"vllm", "bench", "serve", "--backend", "openai", "--base-url", r.url(), "--model", r.Model,
 			"--num-prompts", n(r.Requests), "--max-concurrency", n(r.Concurrency), "--seed", n(r.Seed), "--ignore-eos",
-			"--save-result", "--result-dir", filepath.Dir(r.Result), "--result-filename", filepath.Base(r.Result)}
+			"--save-result", "--result-dir", filepath.Dir(r.Result), "--result-filename", filepath.Base(r.Result),
+			"--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "90,95,99"}
 		argv = append(argv, r.random(more, "--random-input-len", "--random-output-len")...)
 	}
 	return append(argv, more...)
 }
 
 // random are the arguments of random prompts, unless another data set is named.
+// SGLang has two such sets: "random", whose words are those of ShareGPT, which
+// the client downloads, and "random-ids", which needs nothing.
 func (r Run) random(more []string, input, output string, rest ...string) []string {
-	named := func(arg string) bool { return arg == "--dataset-name" || strings.HasPrefix(arg, "--dataset-name=") }
-	if slices.ContainsFunc(more, named) {
+	set := dataset(more)
+	if set != "" && !strings.HasPrefix(set, "random") {
 		return nil
 	}
-	argv := []string{"--dataset-name", "random", input, strconv.Itoa(r.Input), output, strconv.Itoa(r.Output)}
-	return append(argv, rest...)
+	argv := append([]string{input, strconv.Itoa(r.Input), output, strconv.Itoa(r.Output)}, rest...)
+	if set == "" {
+		argv = append([]string{"--dataset-name", "random"}, argv...)
+	}
+	return argv
+}
+
+// dataset is the data set that arguments name; "" = none.
+func dataset(args []string) string {
+	const flag = "--dataset-name"
+	for i, arg := range args {
+		if value, is := strings.CutPrefix(arg, flag+"="); is {
+			return value
+		}
+		if arg == flag && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
 }
 
 func (r Run) url() string { return "http://" + net.JoinHostPort(r.Host, strconv.Itoa(r.Port)) }

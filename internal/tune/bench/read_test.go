@@ -111,8 +111,9 @@ func TestCommand(t *testing.T) {
 	}{
 		{Serving, nil, "/v/python -m sglang.bench_serving --backend sglang --host ::1 --port 30000 --num-prompts 64 --max-concurrency 8 --seed 1 --output-file /n/r.jsonl --dataset-name random --random-input-len 1024 --random-output-len 256 --random-range-ratio 1.0"},
 		{Serving, []string{"--dataset-name", "sharegpt"}, "/v/python -m sglang.bench_serving --backend sglang --host ::1 --port 30000 --num-prompts 64 --max-concurrency 8 --seed 1 --output-file /n/r.jsonl --dataset-name sharegpt"},
+		{Serving, []string{"--dataset-name=random-ids"}, "/v/python -m sglang.bench_serving --backend sglang --host ::1 --port 30000 --num-prompts 64 --max-concurrency 8 --seed 1 --output-file /n/r.jsonl --random-input-len 1024 --random-output-len 256 --random-range-ratio 1.0 --dataset-name=random-ids"},
 		{OneBatch, nil, "/v/python -m sglang.bench_one_batch_server --model None --base-url http://[::1]:30000 --batch-size 8 --input-len 1024 --output-len 256 --result-filename /n/r.jsonl"},
-		{VLLM, nil, "vllm bench serve --backend openai --base-url http://[::1]:30000 --model /m --num-prompts 64 --max-concurrency 8 --seed 1 --ignore-eos --save-result --result-dir /n --result-filename r.jsonl --dataset-name random --random-input-len 1024 --random-output-len 256"},
+		{VLLM, nil, "vllm bench serve --backend openai --base-url http://[::1]:30000 --model /m --num-prompts 64 --max-concurrency 8 --seed 1 --ignore-eos --save-result --result-dir /n --result-filename r.jsonl --percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 90,95,99 --dataset-name random --random-input-len 1024 --random-output-len 256"},
 	}
 	for _, tt := range tests {
 		if got := strings.Join(r.Command(tt.kind, tt.more), " "); got != tt.want {

@@ -26,6 +26,7 @@ type Client struct {
 	Marker string        // NAME=value, of this run alone; it finds what the client leaves behind
 	Limit  time.Duration // of the whole run
 	Quiet  time.Duration // without anything completed
+	On     []int         // CPUs that it may use; nil: those that we may
 }
 
 // ClientEnd is how a run went.
@@ -34,6 +35,7 @@ type ClientEnd struct {
 	Took    time.Duration
 	Problem string  // "" = it ended by itself, with status 0
 	CPUs    float64 // that its busiest process used while requests were under way
+	Lag     float64 // share of that time in which one of its processes would have gone on and could not
 }
 
 const (
@@ -57,7 +59,7 @@ func (c Client) Run(ctx context.Context) (end ClientEnd) {
 	go func() { done <- cmd.Wait() }()
 	m := newMeter(cmd.Process.Pid, c.Log)
 	end.Problem = c.watch(ctx, m, done)
-	if end.Problem == "" {
+	if end.Lag = m.lag(); end.Problem == "" {
 		end.CPUs = m.cpus(cmd.ProcessState, time.Since(end.Began))
 	} else {
 		end.CPUs = m.busiest()
@@ -76,7 +78,7 @@ func (c Client) start() (*exec.Cmd, error) {
 	cmd.Dir, cmd.Env = c.Dir, append(c.Env[:len(c.Env):len(c.Env)], c.Marker)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	if err := startOn(c.On, cmd.Start); err != nil {
 		return nil, fmt.Errorf("cannot start the bench client %q: %w", c.Argv[0], plain(err))
 	}
 	return cmd, nil
@@ -91,7 +93,7 @@ func (c Client) watch(ctx context.Context, m *meter, done chan error) (problem s
 	for {
 		select {
 		case err := <-done:
-			return howEnded(err)
+			return c.howEnded(err)
 		case <-ctx.Done():
 			problem = "the bench client was ended: " + context.Cause(ctx).Error()
 		case <-limit.C:
@@ -119,13 +121,16 @@ func (c Client) stuck(m *meter, now time.Time) string {
 	return fmt.Sprintf("the bench client stalled: no sign of life for %s", c.Quiet)
 }
 
-func howEnded(err error) string {
+// howEnded says how the client ended, with its last words where it failed: one
+// whose requests all fail often ends by an exception.
+func (c Client) howEnded(err error) string {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
 		return ""
 	case errors.As(err, &exit):
-		return "the bench client ended with " + exit.Error()
+		printed, _ := tailOf(c.Log, 2<<10)
+		return either("the bench client ended with "+exit.Error(), clip(lastLine(string(printed)), textMost))
 	}
 	return "the bench client cannot be waited for: " + err.Error()
 }

@@ -46,6 +46,7 @@ func TestClientEnds(t *testing.T) {
 	}{
 		{name: "well", script: "echo fine"},
 		{name: "badly", script: "exit 3", problem: "the bench client ended with exit status 3"},
+		{name: "with last words", script: "echo Traceback; echo 'IndexError: index -1 is out of bounds'; exit 1", problem: "the bench client ended with exit status 1: IndexError: index -1 is out of bounds"},
 		{name: "by a signal", script: "kill -9 $$", problem: "the bench client ended with signal: killed"},
 		{name: "too late", script: "while :; do echo .; sleep 0.1; done", limit: 700 * time.Millisecond,
 			problem: "the bench client took longer than 700ms", least: 700 * time.Millisecond, atMost: 5 * time.Second},
@@ -142,5 +143,57 @@ func TestClientCannotStart(t *testing.T) {
 	}
 	if end := c.Run(t.Context()); !strings.Contains(end.Problem, "cannot keep the bench client's output") {
 		t.Errorf("a log that exists: %q", end.Problem)
+	}
+}
+
+// A client that is kept waiting is seen to be: by another on the one CPU that
+// both may use, or by a signal that stops it. It tells itself how long it waited.
+func TestClientLag(t *testing.T) {
+	t.Parallel()
+	const tools = `
+import os, signal, sys, time
+def bar(n):
+    sys.stderr.write('\r%d/9 [00:01<00:01]' % n); sys.stderr.flush()
+def spin(s):
+    end = time.monotonic() + s
+    while time.monotonic() < end: pass
+def waited():
+    return int(open('/proc/self/schedstat').read().split()[1]) / 1e9
+def measured(work):
+    bar(1); time.sleep(0.6); wall, before = time.monotonic(), waited()
+    stood = work() or 0
+    print("got %.3f" % ((waited() - before + stood) / (time.monotonic() - wall)))
+def crowded():
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if os.fork() == 0:
+        spin(3); os._exit(0)
+    spin(3); os.wait()
+def stopped():
+    me = os.getpid()
+    if os.fork() == 0:
+        while open('/proc/%d/stat' % me).read().split()[2] != 'T': time.sleep(0.01)
+        time.sleep(2); os.kill(me, signal.SIGCONT); os._exit(0)
+    began = time.monotonic(); os.kill(me, signal.SIGSTOP)
+    stood = time.monotonic() - began; os.wait()
+    return stood
+`
+	for name, least := range map[string]float64{"crowded": 0.2, "stopped": 0.5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := clientOf(t, "exec python3 -c \"$SCRIPT\"")
+			client.Env = append(client.Env, "SCRIPT="+tools+"measured("+name+")")
+			end := client.Run(t.Context())
+			printed, _ := tailOf(client.Log, 1<<10)
+			var got float64
+			if _, text, ok := strings.Cut(string(printed), "got "); ok {
+				_, _ = fmt.Sscan(text, &got)
+			}
+			if got < least {
+				t.Fatalf("the client waited for %v of the time: %q", got, printed)
+			}
+			if end.Problem != "" || end.Lag < got/2 || end.Lag > got*1.5+0.15 {
+				t.Errorf("it was seen to wait for %.2f of the time and says %.2f; %s", end.Lag, got, end.Problem)
+			}
+		})
 	}
 }

@@ -27,13 +27,13 @@ func (at *attempt) measure(ctx context.Context, a tune.Measure) (tune.Measured, 
 	client := Client{
 		Argv: argv(load, at.runOf(ctx, load, a.Point, file)), Env: at.clientEnv(), Dir: at.folder, Log: log,
 		Marker: fmt.Sprintf("SGLAUNCH_TUNE_CLIENT=%s/%d", at.dir, time.Now().UnixNano()),
-		Limit:  at.limit(load, a.Until), Quiet: at.study.Limits.Quiet,
+		Limit:  at.limit(load, a.Until), Quiet: at.study.Limits.Quiet, On: at.clients[load.Name],
 	}
 	w, machine := at.eyes.watch(name+"-gpus.jsonl"), at.watchMachine(serving)
 	end := client.Run(serving)
 	m := tune.Measured{Launch: at.n, Point: a.Point, Began: end.Began, Took: end.Took, Problem: end.Problem, File: at.relative(file)}
 	m.Window = at.eyes.done(w)
-	m.Window.Client = end.CPUs
+	m.Window.Client, m.Window.Lag = end.CPUs, end.Lag
 	m.Window.Compiling, m.Window.Pressure = machine()
 	if now, ok := at.eyes.look(ctx); ok {
 		m.Window.Foreign = at.foreign(now, at.server)

@@ -11,8 +11,9 @@ import (
 )
 
 // meter reads what a bench client does: how many requests it has completed by
-// its own bar, and how much CPU each of its processes uses. A client that is
-// busy all the time measures itself. Not for several goroutines.
+// its own bar, how much CPU each of its processes uses, and how long each would
+// have gone on and could not. A client that is busy all the time, or that is kept
+// waiting, measures itself. Not for several goroutines.
 type meter struct {
 	pid int
 	log string
@@ -25,10 +26,29 @@ type meter struct {
 	began bool // requests are under way: what was used before is the client's start
 }
 
-// usage is the CPU time of a process between two readings.
+// usage is what a process did between its first reading and its newest.
 type usage struct {
 	from, to  time.Time
-	first, at uint64 // clock ticks
+	first, at uint64                // clock ticks on a CPU
+	ready     map[int]time.Duration // of each thread, ready without a CPU, at first
+	waited    time.Duration         // since then, of the thread that waited longest
+	stood     time.Duration         // stopped by a signal
+}
+
+// begin is a usage that counts from a reading on.
+func begin(now time.Time, p proc.Proc) usage {
+	return usage{from: now, to: now, first: p.CPU, at: p.CPU, ready: proc.RunDelays(p.PID)}
+}
+
+// read takes a reading.
+func (u *usage) read(now time.Time, p proc.Proc) {
+	if p.Stopped() {
+		u.stood += now.Sub(u.to)
+	}
+	for tid, delay := range proc.RunDelays(p.PID) {
+		u.waited = max(u.waited, delay-u.ready[tid])
+	}
+	u.to, u.at = now, p.CPU
 }
 
 func (u usage) cpus() float64 {
@@ -37,6 +57,15 @@ func (u usage) cpus() float64 {
 		return 0
 	}
 	return float64(time.Duration(u.at-u.first)*proc.TickLength) / float64(wall)
+}
+
+// lag is the share of the time in which it would have gone on and could not.
+func (u usage) lag() float64 {
+	wall := u.to.Sub(u.from)
+	if wall <= 0 {
+		return 0
+	}
+	return min(1, float64(u.waited+u.stood)/float64(wall))
 }
 
 func newMeter(pid int, log string) *meter {
@@ -50,7 +79,7 @@ const lively = 20 * time.Millisecond
 // read takes a reading.
 func (m *meter) read(now time.Time) {
 	before := m.ticks()
-	m.readProcesses(now)
+	procs := m.readProcesses(now)
 	barred, printed := m.readOutput()
 	alive := printed || time.Duration(m.ticks()-before)*proc.TickLength >= lively
 	if barred || m.total == 0 && alive {
@@ -58,16 +87,16 @@ func (m *meter) read(now time.Time) {
 	}
 	if barred && !m.began {
 		m.began = true
-		for id, u := range m.used {
-			m.used[id] = usage{from: now, to: now, first: u.at, at: u.at}
+		for _, p := range procs {
+			m.used[p.ID] = begin(now, p)
 		}
 	}
 }
 
-func (m *meter) readProcesses(now time.Time) {
+func (m *meter) readProcesses(now time.Time) []proc.Proc {
 	procs, err := proc.Descendants(m.pid)
 	if err != nil {
-		return
+		return nil
 	}
 	if p, err := proc.Identify(m.pid); err == nil {
 		procs = append(procs, p)
@@ -75,11 +104,12 @@ func (m *meter) readProcesses(now time.Time) {
 	for _, p := range procs {
 		u, known := m.used[p.ID]
 		if !known {
-			u = usage{from: now, first: p.CPU}
+			u = begin(now, p)
 		}
-		u.to, u.at = now, p.CPU
+		u.read(now, p)
 		m.used[p.ID] = u
 	}
+	return procs
 }
 
 // bar is a counter of tqdm: "12/48 [00:03<00:09, 3.9it/s]".
@@ -113,6 +143,15 @@ func (m *meter) ticks() (n uint64) {
 func (m *meter) busiest() (most float64) {
 	for _, u := range m.used {
 		most = max(most, u.cpus())
+	}
+	return most
+}
+
+// lag is that of the process that was kept waiting most while requests were
+// under way: what it would do was done later than it meant to.
+func (m *meter) lag() (most float64) {
+	for _, u := range m.used {
+		most = max(most, u.lag())
 	}
 	return most
 }
