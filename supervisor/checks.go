@@ -31,7 +31,9 @@ func (h *Hands) preflight(ctx context.Context, attempt int, beside []machine.Nei
 			h.note("preflight", "warning: "+c.Found+advice(c))
 		}
 	}
-	return refusal(checks)
+	p := refusal(checks)
+	p.Memory, _ = h.watch.hostMemory() // what does not answer counts from its first answer on
+	return p
 }
 
 // refusal is what the failed checks come to: their sentences, and the cause for

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"sglaunch/internal/mask"
 	"sglaunch/internal/proc"
@@ -17,6 +18,9 @@ import (
 	"sglaunch/internal/statedir"
 	"sglaunch/supervisor/machine"
 )
+
+// memoryTries is how often the memory groups are read for the last time.
+const memoryTries = 5
 
 // gather writes down what can be known about a failing attempt before its
 // processes are ended: the last lines of each rank, the process table, the
@@ -38,6 +42,9 @@ func (h *Hands) gather(ctx context.Context, attempt int, a machine.GatherEvidenc
 	gpus, neighbours := h.gpuTable(ctx)
 	kernel, killed := h.kernelNews(ctx)
 	memory, errMemory := h.watch.hostMemory()
+	for tries := 1; errMemory != nil && tries < memoryTries && pause(ctx, 100*time.Millisecond); tries++ {
+		memory, errMemory = h.watch.hostMemory() // on a machine that is short of memory all is slow
+	}
 	err := errors.Join(
 		put("reason.txt", a.Reason+"\n"),
 		put("last-lines.txt", h.lastLines()),

@@ -280,6 +280,7 @@ func (m *Machine) revertFailed(b RevertFailed) {
 func (m *Machine) decide() {
 	r := &m.run
 	r.settle()
+	m.count()
 	m.blameNeighbour()
 	m.say("attempt_ended", "", "outcome", string(r.Outcome), "cause", r.Cause,
 		"phase", r.Phase.String(), "ready", r.ready(), "text", r.Diagnosis.Text,

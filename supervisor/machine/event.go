@@ -58,6 +58,8 @@ type Resumed struct {
 type Preflighted struct {
 	Refused string `json:"refused,omitempty"` // why a start is certain to fail; "" = go
 	Cause   string `json:"cause,omitempty"`   // of the refusal: port_in_use, model_path_missing, ...
+	// Memory is what the memory groups around the launch count before the spawn.
+	Memory []MemoryGroup `json:"memory,omitempty"`
 }
 
 // Patched tells that the source patches are where policy wants them.

@@ -246,6 +246,7 @@ func (m *Machine) preflighted(b Preflighted) {
 		m.decide()
 		return
 	}
+	m.shortOf(b.Memory)
 	m.enter(StatePatching, PatchLimit+AnswerMargin)
 	m.do(ApplyPatch{Without: m.without()})
 }

@@ -21,11 +21,12 @@ const (
 
 // memoryNews is what the readings of an attempt's memory groups came to.
 type memoryNews struct {
-	First  []MemoryGroup // the reading at its begin
-	Newest []MemoryGroup
-	Killed time.Time // when a count of ended processes was last seen to grow
-	Short  time.Time // when a limit was last seen to be reached
-	Beside string    // what the counts say of a death that they do not explain; see beside
+	First  []MemoryGroup // each group's first reading
+	Newest []MemoryGroup // and its newest
+	Killed time.Time     // when a count of ended processes was last seen to grow
+	Short  time.Time     // when a limit was last seen to be reached
+	Near   bool          // a process was ended shortly before the attempt failed
+	Beside string        // what the counts say of a death that they do not explain; see beside
 }
 
 // memoryRead takes a reading while the attempt runs.
@@ -36,60 +37,74 @@ func (m *Machine) memoryRead(groups []MemoryGroup) {
 }
 
 // shortOf compares a reading with the one before, and counts the processes that
-// the kernel ended in between.
+// the kernel ended in between. A group that is read for the first time begins here.
 func (m *Machine) shortOf(groups []MemoryGroup) (killed uint64) {
 	n := &m.run.Memory
-	if len(groups) == 0 {
-		return 0
-	}
-	if n.First == nil {
-		n.First, n.Newest = groups, groups
-		return 0
-	}
-	killed = killedBetween(n.Newest, groups)
-	if killed > 0 {
+	if killed = killedBetween(n.Newest, groups); killed > 0 {
 		n.Killed = m.now
 	}
 	if len(pressed(n.Newest, groups)) > 0 {
 		n.Short = m.now
 	}
-	n.Newest = groups
+	n.First, n.Newest = withAll(n.First, groups), withAll(groups, n.Newest)
 	return killed
 }
 
-// starved: the kernel ended a process for want of memory, which explains a death
-// without words. Its log names the process; where that may not be read, its
-// counters have to do.
-func (m *Machine) starved(b Evidence) {
-	r := &m.run
-	m.shortOf(b.Memory)
-	if r.Asked || r.Person {
-		return
+// withAll adds to a reading the groups of another that it lacks.
+func withAll(groups, more []MemoryGroup) []MemoryGroup {
+	all := slices.Clone(groups)
+	for _, g := range more {
+		if _, ok := same(all, g); !ok {
+			all = append(all, g)
+		}
 	}
-	recently := !r.Memory.Killed.IsZero() && m.now.Sub(r.Memory.Killed) <= soonAfter
-	why := b.Killed
-	if why == "" && recently && r.withoutWords() {
-		why = r.Memory.killed()
-	}
-	if why == "" {
-		r.Memory.Beside = r.Memory.beside(r.Cause)
-		return
-	}
-	why += r.Memory.limits()
-	m.say("fault", why, "cause", "killed_oom")
-	r.Cause, r.Why, r.Proven = "killed_oom", why, true
+	return all
 }
 
-// withoutWords reports whether nothing but a SIGKILL is known of why it ended, or
-// what follows from one.
-func (r *run) withoutWords() bool {
+// starved: the kernel ended a process for want of memory. Its log names the
+// process; where that may not be read, its counters have to do, once all words of
+// the death are in.
+func (m *Machine) starved(b Evidence) {
+	n := &m.run.Memory
+	m.shortOf(b.Memory)
+	n.Near = !n.Killed.IsZero() && m.now.Sub(n.Killed) <= soonAfter
+	if b.Killed != "" && !m.run.Asked && !m.run.Person {
+		m.blameShortage(b.Killed)
+	}
+}
+
+// count lets the counters explain a death that nothing else has explained, and
+// stand beside one that they do not explain.
+func (m *Machine) count() {
+	r := &m.run
+	switch {
+	case r.Proven || r.Asked || r.Outcome == OutcomeStopped:
+	case r.Memory.Near && r.likeKill():
+		m.blameShortage(r.Memory.killed())
+	default:
+		r.Memory.Beside = r.Memory.beside(r.Cause)
+	}
+}
+
+func (m *Machine) blameShortage(why string) {
+	why += m.run.Memory.limits()
+	m.say("fault", why, "cause", "killed_oom")
+	m.run.Cause, m.run.Why, m.run.Proven = "killed_oom", why, true
+}
+
+// likeKills are causes that a SIGKILL of one of its processes looks like.
+var likeKills = []string{"", "unknown", "killed_oom", "killed_outside", "peer_rank_failed", "zombie_server", "jit_compile_failed"}
+
+// likeKill reports whether it ended as it would if one of its processes was
+// killed.
+func (r *run) likeKill() bool {
 	if s := r.Exited; s != nil && (s.Signal == 9 || s.Code == 128+9) { // a shell in between says 137
 		return true
 	}
 	if g := r.Gone; g != nil && g.Status != nil && g.Status.Signal == 9 {
 		return true
 	}
-	return slices.Contains([]string{"", "unknown", "killed_oom", "killed_outside", "peer_rank_failed", "zombie_server"}, r.Cause)
+	return slices.Contains(likeKills, r.Cause)
 }
 
 // killed says in words how many processes the kernel ended since the attempt

@@ -67,7 +67,7 @@ func (a *actor) fact(verb string, g args) error {
 	case "begin":
 		a.send(a.beginning(g))
 	case "preflighted":
-		a.send(Preflighted{Refused: g.text, Cause: g.named["cause"]})
+		a.send(Preflighted{Refused: g.text, Cause: g.named["cause"], Memory: g.memory()})
 	case "patched":
 		a.send(Patched{Active: a.patches, Skipped: g.list("skipped")})
 	case "patch_refused":
