@@ -130,6 +130,10 @@ func (t *Tracker) perform(r *Rule, msg []byte, groups []int) {
 		if r.Handled {
 			l.node.handled = l.line
 		}
+		if r.Phase != nil && !l.node.begun {
+			l.node.inferred = true
+			t.raise(*r.Phase, r)
+		}
 		t.emit(Observation{Kind: KindNote, Rule: r.ID, Text: clip(msg, maxFaultText)})
 	}
 }

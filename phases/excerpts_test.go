@@ -88,6 +88,34 @@ Capturing batches (bs=448 avail_mem=87.41 GB):   8%|8         | 2/23 [00:20<03:3
 [2025-07-08 06:56:38 DP0 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=90.21 GB
 Capturing batches (bs=448 avail_mem=87.41 GB):   8%|8         | 2/23 [00:20<03:30, 10.00s/it]
 `},
+	{"a request that could not be answered", "serving ready=true failed=false cause=none", `
+[2025-06-11 06:19:30] INFO:     192.0.2.1:40106 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error
+[2025-06-11 06:19:30] ERROR:    Exception in ASGI application
+Traceback (most recent call last):
+  File "/x/pydantic/main.py", line 253, in __init__
+    validated_self = self.__pydantic_validator__.validate_python(data, self_instance=self)
+pydantic_core._pydantic_core.ValidationError: 1 validation error for FooRequest
+`},
+	{"a server that killed itself after a child", "loading_weights ready=false failed=true cause=unknown", `
+[2026-08-10 09:47:30 TP0] Load weight begin. avail mem=138.10 GB
+[2026-08-10 09:47:31] Received sigquit from a child process. It usually means the child failed.
+Killed
+`},
+	{"a server that somebody killed", "loading_weights ready=false failed=true cause=killed_oom", `
+[2026-08-10 09:47:30 TP0] Load weight begin. avail mem=138.10 GB
+command terminated with exit code 137
+`},
+	{"what a stranger sent to a port", "serving ready=false failed=true cause=scheduler_exception", `
+[2025-04-21 22:11:12] TokenizerManager hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/managers/tokenizer_manager.py", line 988, in handle_loop
+    recv_obj = await self.recv_from_detokenizer.recv_pyobj()
+_pickle.UnpicklingError: invalid load key, '\\x11'.
+`},
+	{"a kernel of an NPU", "starting ready=false failed=true cause=cuda_illegal_access", `
+EZ9999: Inner Error!
+       Kernel task happen error, retCode=0x31, [vector core exception].[FUNC:PreCheckTaskErr][FILE:davinci_kernel_task.cc][LINE:1539]
+[2026-07-07 07:20:43] SIGQUIT received. signum=None, frame=None. It usually means one child failed.
+`},
 	{"a package whose absence is found out by another exception", "starting ready=false failed=true cause=version_mismatch", `
 importlib.metadata.PackageNotFoundError: No package metadata was found for flashinfer_python
 

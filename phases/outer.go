@@ -119,7 +119,25 @@ func timePrefix(text []byte, h *header) int {
 			}
 		}
 	}
-	return i
+	return i + tracingPrefix(text[i:])
+}
+
+// tracingPrefix: " INFO engine.launch: " after the time, as Rust's tracing and
+// servers built on it write.
+func tracingPrefix(text []byte) int {
+	rest := bytes.TrimLeft(text, " ")
+	for _, level := range [...]string{"INFO ", "WARN ", "ERROR ", "DEBUG ", "TRACE "} {
+		after, ok := bytes.CutPrefix(rest, []byte(level))
+		if !ok {
+			continue
+		}
+		name := bytes.IndexByte(after, ' ')
+		if name < 2 || after[name-1] != ':' {
+			return 0
+		}
+		return len(text) - len(after) + name + 1
+	}
+	return 0
 }
 
 // isTimeByte continues a time: its fraction, its zone.

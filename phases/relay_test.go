@@ -24,6 +24,7 @@ var relays = map[string]func(n int, line string) string{
 	"logging":      func(n int, line string) string { return "2026-02-19 05:52:10,291 - worker - INFO - " + line },
 	"slurm":        func(n int, line string) string { return "0: " + line },
 	"export":       func(n int, line string) string { return "ERROR 2026-02-19T05:52:10.509514570Z " + line },
+	"tracing":      func(n int, line string) string { return "2026-02-19T05:52:10.922414Z  INFO engine.launch: " + line },
 	"colour":       func(n int, line string) string { return "\x1b[32m" + line + "\x1b[0m" },
 	"json": func(n int, line string) string {
 		data, _ := json.Marshal(map[string]string{"log": line + "\n", "stream": "stderr", "time": "2026-02-19T05:52:10Z"})

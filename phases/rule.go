@@ -66,7 +66,7 @@ const (
 type Rule struct {
 	ID       string   `toml:"id" json:"id"` // kebab-case, area first; never reused, never renamed
 	Kind     RuleKind `toml:"kind" json:"kind"`
-	Phase    *Phase   `toml:"phase" json:"phase,omitempty"` // entered; of a fault, what its line implies where nothing else is known
+	Phase    *Phase   `toml:"phase" json:"phase,omitempty"` // entered; of a fault or a note, what its line implies where nothing else is known
 	Lit      string   `toml:"lit" json:"lit"`
 	Re       string   `toml:"re" json:"re,omitempty"`
 	Since    string   `toml:"since" json:"since,omitempty"`   // first SGLang release that prints it; "" is unknown
