@@ -84,6 +84,8 @@ requests = 32
 start = "3s"
 load = "2s"
 release = "1s"
+[gate]
+soak = "2s"
 [limits]
 pressure = 1.0
 client = 8.0
@@ -172,6 +174,9 @@ func TestTuneFailsUnderLoadAndServes(t *testing.T) {
 	u.checkVerdict(2)
 	if st := u.night(); !st.Done || st.Serving != tune.BaselineID || st.Skipped != 2 || st.Winner != "" {
 		t.Errorf("in the morning the status is %+v", st)
+	}
+	if text := string(u.stderr.bytes()); !regexp.MustCompile(`launch 1, warm-up for [2-9](\.\d)?s: the GPUs still change`).MatchString(text) {
+		t.Errorf("it was not warmed up:\n%s", text)
 	}
 	for form, want := range map[string]string{"markdown": "oom_runtime", "csv": "--mem-fraction-static 0.9", "html": "<svg"} {
 		if page := u.report(form); !strings.Contains(page, want) {

@@ -39,6 +39,7 @@ func newActor(t tester) *actor {
 	s.Deadline = Deadline{In: 10 * time.Hour}
 	s.Loads = []Load{{Name: "chat", Bench: bench.Serving, Input: 1024, Output: 256, Concurrency: []int{32}}}
 	s.Expect = Estimate{Start: 6 * time.Minute, Load: 2 * time.Minute, Release: time.Minute}
+	s.Gate.Soak = 0 // of the scripts, those that are about it set it
 	s.Axes = map[string]Axis{}
 	return &actor{t: t, study: s, base: map[string]Value{}, n: &Night{}, now: evening}
 }
@@ -356,7 +357,7 @@ func (a *actor) client(set map[string]string) result {
 			m.Result.Completed = int(number(v))
 		}
 		m.Problem = set["problem"]
-		if p.Probe && set["lost"] != "" {
+		if (p.Probe || p.Soak) && set["lost"] != "" {
 			m.Problem = set["lost"]
 		}
 		return m
@@ -389,6 +390,8 @@ func (a *actor) configure(set map[string]string) error {
 			a.study.Prune = v == "true"
 		case "environment":
 			a.study.Limits.Environment = n
+		case "soak":
+			a.study.Gate.Soak = d
 		case "on":
 			a.study.Objective.Load = v
 		case "metric":

@@ -146,7 +146,10 @@ func (n *Night) during(l *launch, now time.Time) Action {
 // measure asks for a point; a run that goes on keeps the limit that it began with.
 func (n *Night) measure(l *launch, p Point, from time.Time) Measure {
 	limit := n.plan.Study.LoadOf(p).Limit
-	if limit == 0 {
+	switch {
+	case p.Soak:
+		limit = n.plan.Study.Gate.Soak
+	case limit == 0:
 		limit = n.plan.Study.Limits.Load
 	}
 	return Measure{l.Launch, p, earlier(from.Add(limit), n.loadsEnd(l))}

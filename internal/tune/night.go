@@ -13,6 +13,7 @@ type Night struct {
 	plan     Planned
 	began    time.Time // of the first record
 	latest   time.Time // of the newest
+	worked   time.Time // of the newest measurement
 	seq      int       // of the newest record
 	trials   map[string]Trial
 	launches []*launch            // in order; launch n is launches[n-1]
@@ -42,6 +43,7 @@ type launch struct {
 	ended       *Ended
 	endedAt     time.Time
 	interrupted bool
+	rested      bool     // nothing had been measured for some time before it
 	void        bool     // it lies in a stretch in which the baseline drifted
 	judged      *outcome // once it is over; a new plan and a drift judge anew
 }
@@ -206,7 +208,9 @@ func (n *Night) fold(r Record) {
 		l := n.launches[b.Launch-1]
 		l.measuring, l.flushed = nil, nil
 		l.measured = append(l.measured, b)
-		n.pace.load = max(n.pace.load, b.Took)
+		if n.worked = r.At; !b.Point.Soak {
+			n.pace.load = max(n.pace.load, b.Took)
+		}
 	case Ended:
 		l := n.launches[b.Launch-1]
 		l.ended, l.endedAt, l.measuring = &b, r.At, nil
@@ -252,6 +256,10 @@ func (n *Night) planned(p Planned) {
 	maps.DeleteFunc(n.skips, func(_ string, s Skipped) bool { return s.Evidence == 0 })
 }
 
+// restful is how long the GPUs have nothing to do before the first figures that
+// they give then are those of a cool machine: their clocks are higher.
+const restful = 30 * time.Minute
+
 // intended begins a launch. Where the one before it in the same slot could not
 // empty its prefix cache, it goes on with the points that are left: a fresh
 // server has nothing to empty.
@@ -262,6 +270,7 @@ func (n *Night) intended(l *launch) {
 			l.carried = last.runs()
 		}
 	}
+	l.rested = n.worked.IsZero() || l.at.Sub(n.worked) >= restful
 	n.launches = append(n.launches, l)
 	n.of[l.Slot.Trial] = append(n.of[l.Slot.Trial], l)
 	n.settles = nil

@@ -19,6 +19,9 @@ func (p Plan) Text() string {
 	}
 	line("a launch takes %s: start %s, %d points of %s, release %s", Minutes(one),
 		Minutes(p.Expect.Start), len(p.Study.Points()), Minutes(p.Expect.Load), Minutes(p.Expect.Release))
+	if _, soak := p.Study.SoakPoint(); soak {
+		line("before the first one is measured, the load warms the GPUs up for %s at most", Minutes(p.Study.Gate.Soak))
+	}
 	line("%d launches fit, with the morning's: %d of %d trials are measured, then up to %d of the best %d times more, each beside the baseline",
 		len(p.Launches), p.Arms, len(p.Trials)-1, p.Study.Finalists, p.Pairs)
 	line("a server serves at about %s", p.Ends.Format("15:04"))

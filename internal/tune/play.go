@@ -33,8 +33,12 @@ func (p *Plan) play() error {
 		case Flush:
 			err = write(Flushed{Launch: do.Launch, OK: true})
 		case Measure:
-			now = now.Add(p.Expect.Load)
-			err = write(Measured{Launch: do.Launch, Point: do.Point, Took: p.Expect.Load, Result: p.even(do.Point)})
+			took := p.Expect.Load
+			if do.Point.Soak {
+				took = p.Study.Gate.Soak
+			}
+			now = now.Add(took)
+			err = write(Measured{Launch: do.Launch, Point: do.Point, Took: took, Result: p.even(do.Point)})
 		case Stop:
 			p.Launches[len(p.Launches)-1].End = now
 			err = write(Ended{Launch: do.Launch, Outcome: "stopped"})

@@ -9,6 +9,12 @@ const tries = 2
 // false where none is left.
 func (n *Night) nextPoint(l *launch) (p Point, more bool) {
 	for _, p := range n.wanted(l) {
+		if p.Soak && count(l, p) == 0 {
+			return p, true
+		}
+		if p.Soak {
+			continue
+		}
 		if _, ok := n.run(l, p); ok || count(l, p) >= tries {
 			continue
 		}
@@ -19,11 +25,15 @@ func (n *Night) nextPoint(l *launch) (p Point, more bool) {
 	return Point{}, false
 }
 
-// wanted are the points of a launch: all of the study, and for the first fresh
-// launch of a finalist the worst case for memory, last. A launch in the morning
+// wanted are the points of a launch: all of the study, before them a warm-up
+// where the machine has rested, and for the first fresh launch of a finalist the
+// worst case for memory, last. A launch in the morning
 // proves itself at one point; the baseline has nothing left to prove.
 func (n *Night) wanted(l *launch) []Point {
 	points := n.plan.Study.Points()
+	if soak, ok := n.plan.Study.SoakPoint(); ok && l.rested && l.Slot.Stage != Morning {
+		points = append([]Point{soak}, points...)
+	}
 	baseline := l.Slot.Trial == BaselineID
 	switch {
 	case l.Slot.Stage == Morning && baseline:

@@ -40,6 +40,15 @@ func (s Study) ProbePoint() (p Point, ok bool) {
 	return Point{Load: name, Concurrency: s.Probe.Concurrency, Probe: true}, true
 }
 
+// SoakPoint is what warms the GPUs up: the first load at its highest concurrency.
+func (s Study) SoakPoint() (p Point, ok bool) {
+	if s.Gate.Soak == 0 || len(s.Loads) == 0 {
+		return Point{}, false
+	}
+	l := s.Loads[0]
+	return Point{Load: l.Name, Concurrency: l.Concurrency[len(l.Concurrency)-1], Soak: true}, true
+}
+
 // RequestsAt is how many requests a run at a point makes.
 func (l Load) RequestsAt(concurrency int) int {
 	if l.Requests > 0 {

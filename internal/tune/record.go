@@ -241,11 +241,15 @@ type Point struct {
 	Load        string `json:"load"`
 	Concurrency int    `json:"concurrency"`
 	Probe       bool   `json:"probe,omitempty"` // the worst case for memory; it is not scored
+	Soak        bool   `json:"soak,omitempty"`  // the GPUs are warmed up; nor is this
 }
 
 func (p Point) String() string {
-	if p.Probe {
+	switch {
+	case p.Probe:
 		return "probe"
+	case p.Soak:
+		return "warm-up"
 	}
 	return p.Load + "@" + strconv.Itoa(p.Concurrency)
 }

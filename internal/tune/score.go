@@ -227,7 +227,7 @@ func (n *Night) breaks(m Measured) string {
 func (n *Night) reason(l *launch, load string) string {
 	why := "no point of " + load + " counts"
 	for _, m := range l.runs() {
-		if m.Point.Load != load {
+		if m.Point.Load != load || m.Point.Soak {
 			continue
 		}
 		if text := n.plan.Study.Broken(m); text != "" {
@@ -245,7 +245,7 @@ func (n *Night) reason(l *launch, load string) string {
 // no run of it was spoilt by something else.
 func (n *Night) certain(l *launch, load string) bool {
 	for _, m := range l.runs() {
-		if m.Point.Load == load && n.plan.Study.Broken(m) == "" && len(n.plan.Study.Invalid(m)) > 0 {
+		if m.Point.Load == load && !m.Point.Soak && n.plan.Study.Broken(m) == "" && len(n.plan.Study.Invalid(m)) > 0 {
 			return false
 		}
 	}

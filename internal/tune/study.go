@@ -137,6 +137,7 @@ type Probe struct {
 type Gate struct {
 	Temperature int           `toml:"temperature" json:"temperature,omitempty"` // no GPU is hotter, in Celsius; 0 = any
 	Wait        time.Duration `toml:"wait" json:"wait"`                         // at most, then it goes on and says so
+	Soak        time.Duration `toml:"soak" json:"soak,omitempty"`               // how long at most a rested machine is warmed up by the load; 0 = not at all
 }
 
 // Limits bound what one step of a trial may take, and what makes a window of
@@ -169,7 +170,7 @@ func DefaultStudy() Study {
 		MinimumEffect: 0.02, Confidence: 0.95,
 		Objective: Objective{Metric: "output_throughput"},
 		Baseline:  Baseline{Every: 4, Within: time.Hour},
-		Gate:      Gate{Wait: 10 * time.Minute},
+		Gate:      Gate{Wait: 10 * time.Minute, Soak: 5 * time.Minute},
 		Limits: Limits{
 			Start: 2 * time.Hour, Load: 30 * time.Minute, Quiet: 3 * time.Minute,
 			Throttled: 0.05, Pressure: 0.10, Client: 0.95, Lag: 0.10, Environment: 3,

@@ -76,6 +76,7 @@ func (v *validator) numbers() {
 	v.must(s.Baseline.Every >= 1 && s.Baseline.Every <= 100, "baseline.every", s.Baseline.Every, "it must be from 1 to 100")
 	v.between("baseline.within", s.Baseline.Within, time.Second, 24*time.Hour)
 	v.between("gate.wait", s.Gate.Wait, 0, 24*time.Hour)
+	v.between("gate.soak", s.Gate.Soak, 0, 24*time.Hour)
 	v.must(s.Gate.Temperature >= 0 && s.Gate.Temperature <= 120, "gate.temperature", s.Gate.Temperature, "it must be from 0 (any) to 120")
 	l := s.Limits
 	v.between("limits.start", l.Start, time.Second, 24*time.Hour)

@@ -122,6 +122,7 @@ type window struct {
 	at      []time.Time // of the samples
 	slowed  map[string]int
 	capped  map[string]int
+	heat    []heat
 	clock   mean
 	celsius mean
 	watts   mean
@@ -158,6 +159,7 @@ func (w *window) add(s gpu.Sample, ours []gpu.GPU) {
 		}
 		hottest, watts = max(hottest, g.TempC.Value), watts+g.PowerMW.Value
 	}
+	w.heat = append(w.heat, heatOf(s.At, ours))
 	w.celsius.add(float64(hottest))
 	w.watts.add(float64(watts) / 1000)
 	if w.file != nil {

@@ -83,6 +83,9 @@ func endedLine(b tune.Ended) string {
 
 func measuredLine(b tune.Measured) string {
 	text := fmt.Sprintf("launch %d, %s", b.Launch, b.Point)
+	if b.Point.Soak {
+		return soakLine(text, b)
+	}
 	if b.Problem != "" {
 		return text + ": " + b.Problem
 	}
@@ -91,6 +94,16 @@ func measuredLine(b tune.Measured) string {
 	}
 	if b.Result.Failed > 0 {
 		text += fmt.Sprintf(", %d requests failed", b.Result.Failed)
+	}
+	return text
+}
+
+func soakLine(text string, b tune.Measured) string {
+	text += fmt.Sprintf(" for %s", round(b.Took))
+	for _, note := range append(b.Result.Notes, b.Problem) {
+		if note != "" {
+			text += ": " + note
+		}
 	}
 	return text
 }

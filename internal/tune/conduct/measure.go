@@ -19,16 +19,15 @@ import (
 // measure runs the bench client once. The end of the server, by whatever sign,
 // ends the client at once: it would not notice by itself.
 func (at *attempt) measure(ctx context.Context, a tune.Measure) (tune.Measured, *tune.Ended) {
+	if a.Point.Soak {
+		return at.soak(ctx, a)
+	}
 	serving, cancel := at.server.Serving(ctx)
 	defer cancel()
 	load := at.study.LoadOf(a.Point)
 	name := at.freeName(pointName(a.Point))
 	file, log := name+".json", name+".log"
-	client := Client{
-		Argv: argv(load, at.runOf(ctx, load, a.Point, file)), Env: at.clientEnv(), Dir: at.folder, Log: log,
-		Marker: fmt.Sprintf("SGLAUNCH_TUNE_CLIENT=%s/%d", at.dir, time.Now().UnixNano()),
-		Limit:  at.limit(load, a.Until), Quiet: at.study.Limits.Quiet, On: at.clients[load.Name],
-	}
+	client := at.client(ctx, a, name)
 	w, machine := at.eyes.watch(name+"-gpus.jsonl"), at.watchMachine(serving)
 	end := client.Run(serving)
 	m := tune.Measured{Launch: at.n, Point: a.Point, Began: end.Began, Took: end.Took, Problem: end.Problem, File: at.relative(file)}
@@ -38,17 +37,37 @@ func (at *attempt) measure(ctx context.Context, a tune.Measure) (tune.Measured, 
 	if now, ok := at.eyes.look(ctx); ok {
 		m.Window.Foreign = at.foreign(now, at.server)
 	}
-	switch {
-	case errors.Is(context.Cause(serving), errOver):
-		ended := at.ended(false)
-		return tune.Measured{}, &ended
-	case ctx.Err() != nil:
-		ended := at.halt("tune: " + context.Cause(ctx).Error())
-		return tune.Measured{}, &ended
-	case m.Problem == "":
+	if ended := at.cut(ctx, serving); ended != nil {
+		return tune.Measured{}, ended
+	}
+	if m.Problem == "" {
 		at.read(&m, load, file, log)
 	}
 	return m, nil
+}
+
+// client is a run of the bench client at a point; its files begin with name.
+func (at *attempt) client(ctx context.Context, a tune.Measure, name string) Client {
+	load := at.study.LoadOf(a.Point)
+	return Client{
+		Argv: argv(load, at.runOf(ctx, load, a.Point, name+".json")), Env: at.clientEnv(), Dir: at.folder, Log: name + ".log",
+		Marker: fmt.Sprintf("SGLAUNCH_TUNE_CLIENT=%s/%d", at.dir, time.Now().UnixNano()),
+		Limit:  at.limit(load, a.Until), Quiet: at.study.Limits.Quiet, On: at.clients[load.Name],
+	}
+}
+
+// cut is the end of the launch where it came in the way of a client: the server
+// ended by itself, or the tuner was told to end; nil where neither did.
+func (at *attempt) cut(ctx, serving context.Context) *tune.Ended {
+	switch {
+	case errors.Is(context.Cause(serving), errOver):
+		ended := at.ended(false)
+		return &ended
+	case ctx.Err() != nil:
+		ended := at.halt("tune: " + context.Cause(ctx).Error())
+		return &ended
+	}
+	return nil
 }
 
 // read takes the client's result in; what cannot be believed is a problem.
@@ -119,8 +138,8 @@ func argv(l tune.Load, r bench.Run) []string {
 
 // pointName is a point as a part of a file's name.
 func pointName(p tune.Point) string {
-	if p.Probe {
-		return "probe"
+	if p.Probe || p.Soak {
+		return p.String()
 	}
 	return fmt.Sprintf("%s-%d", p.Load, p.Concurrency)
 }

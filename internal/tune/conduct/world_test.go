@@ -191,6 +191,7 @@ func smallStudy(edit func(*tune.Study)) tune.Study {
 	s.Name, s.Base = "night", "launch.toml"
 	s.Deadline = tune.Deadline{In: 6 * time.Hour}
 	s.Repeats, s.Finalists = 3, 1
+	s.Gate.Soak = 0
 	s.Axes = map[string]tune.Axis{
 		"--moe-runner-backend":   {Values: values("flashinfer_trtllm"), Category: "backend"},
 		"--chunked-prefill-size": {Values: values("4096")},

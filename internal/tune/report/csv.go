@@ -48,7 +48,10 @@ func csvRow(s tune.Summary, l tune.LaunchSummary, m tune.Measured, names []strin
 		whole(m.Result.Requested), whole(m.Result.Completed), whole(m.Result.Failed),
 		number(m.Window.Throttled), number(m.Window.PowerCap), number(m.Window.Pressure), number(m.Window.Client), number(m.Window.Lag), number(m.Window.ClockMHz), number(m.Window.Celsius), number(m.Window.Watts))
 	why := ""
-	if len(l.Measured) > 0 {
+	switch {
+	case m.Point.Soak:
+		why = spoilt(s, l, m)
+	case len(l.Measured) > 0:
 		why = strings.Join(append(s.Study.Invalid(m), s.Study.Broken(m)), "; ")
 	}
 	row = append(row, text(strings.Trim(why, "; ")), text(m.File))

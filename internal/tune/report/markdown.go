@@ -120,6 +120,9 @@ func markdownLaunches(line liner, s tune.Summary) {
 
 // spoilt says why a run does not count, else what became of its launch.
 func spoilt(s tune.Summary, l tune.LaunchSummary, m tune.Measured) string {
+	if m.Point.Soak {
+		return "not counted: " + strings.Join(m.Result.Notes, ", ")
+	}
 	if text := s.Study.Broken(m); text != "" {
 		return text
 	}

@@ -85,6 +85,12 @@ func (p *player) step() bool {
 	case tune.Flush:
 		p.write(tune.Flushed{Launch: do.Launch, OK: true})
 	case tune.Measure:
+		if do.Point.Soak {
+			began := p.now
+			p.now = p.now.Add(3 * time.Minute)
+			p.write(tune.Measured{Launch: do.Launch, Point: do.Point, Began: began, Took: 3 * time.Minute, Result: bench.Result{Notes: []string{"the GPUs are warm, 61 °C at 1965 MHz"}}})
+			return true
+		}
 		rate := rates[p.trial] * (1 + p.noise[p.launches%len(p.noise)]) * (0.5 + float64(do.Point.Concurrency)/64)
 		p.now = p.now.Add(2 * time.Minute)
 		p.write(tune.Measured{Launch: do.Launch, Point: do.Point, Began: p.now.Add(-2 * time.Minute), Took: 2 * time.Minute, Result: bench.Result{
