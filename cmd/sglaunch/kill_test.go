@@ -201,6 +201,85 @@ func TestSupervisorKilled(t *testing.T) {
 	b.replays()
 }
 
+// A stop that reaches the shim while its supervisor hangs and dies, or while none
+// lives, is heard by the next one; and none is heard twice, which would end the
+// server less gently.
+func TestStopReachesTheNextSupervisor(t *testing.T) {
+	for name, loseSupervisor := range map[string]func(b *box, stop func()){
+		"hangs and dies": func(b *box, stop func()) {
+			deaf := b.supervisorOf()
+			if err := syscall.Kill(deaf.PID, syscall.SIGSTOP); err != nil {
+				b.t.Fatal(err)
+			}
+			stop()
+			b.delivered(syscall.SIGTERM)
+			if err := syscall.Kill(deaf.PID, syscall.SIGKILL); err != nil {
+				b.t.Fatal(err)
+			}
+		},
+		"has heard it and dies": func(b *box, stop func()) {
+			first := b.supervisorOf()
+			stop()
+			b.await("stopping: SIGTERM")
+			_ = syscall.Kill(first.PID, syscall.SIGKILL) // the end may be there already
+		},
+		"is dead": func(b *box, stop func()) {
+			for deaths := 1; deaths <= 3; deaths++ { // the third is replaced only after a pause
+				if err := syscall.Kill(b.supervisorOf().PID, syscall.SIGKILL); err != nil {
+					b.t.Fatal(err)
+				}
+				b.await(fmt.Sprintf(`(it is started again[^$]*){%d}`, deaths))
+				if deaths < 3 {
+					b.await(fmt.Sprintf(`supervisor is back \(restart %d\)`, deaths))
+				}
+			}
+			stop()
+		},
+	} {
+		for _, moment := range []string{`loading_weights \(`, readyLine} {
+			t.Run(name+", "+moment, func(t *testing.T) {
+				t.Parallel()
+				b := openBox(t, "healthy")
+				b.await(moment)
+				loseSupervisor(b, func() { b.signal(syscall.SIGTERM) })
+				if code := b.wait(); code != exitOK {
+					t.Errorf("exit code %d\n%s", code, b.stderr.bytes())
+				}
+				journal, err := os.ReadFile(filepath.Join(b.launchDir(), "journal.jsonl"))
+				if n := strings.Count(string(journal), `"event":"stop_asked"`); n != 1 || err != nil {
+					t.Errorf("the stop was heard %d times, %v\n%s", n, err, b.stderr.bytes())
+				}
+				b.gone(time.Second)
+				b.unchanged()
+				b.replays()
+			})
+		}
+	}
+}
+
+// delivered waits until a signal is no longer pending for the shim.
+func (b *box) delivered(sig syscall.Signal) {
+	b.t.Helper()
+	for deadline := time.Now().Add(storyLimit); ; {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		pending := regexp.MustCompile(`ShdPnd:\s*([0-9a-f]+)`).FindSubmatch(text)
+		mask, err := strconv.ParseUint(string(pending[1]), 16, 64)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if mask&(1<<(sig-1)) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%v is still pending", sig)
+		}
+		time.Sleep(time.Millisecond) // the pause of a poll
+	}
+}
+
 // replays: the journal of all supervisors together decides the same again.
 func (b *box) replays() {
 	b.t.Helper()
