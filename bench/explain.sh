@@ -3,15 +3,15 @@
 # that people grep for. Prints MB/s, peak memory and CPU time of both, medians of
 # RUNS, for the logs that bench/serverlog.py knows.
 #
-#   bench/explain.sh [MEGABYTES [KIND ...]]   (default 1000; service starts text;
-#                                             needs that much in $TMPDIR)
+#   bench/explain.sh [MEGABYTES [KIND ...]]   (default 1000 and all kinds; needs
+#                                             that much in $TMPDIR)
 #
 # Exit status 1 where explain is slower than grep or takes 96 MiB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 megabytes=${1:-1000} runs=${RUNS:-3}
 kinds=("${@:2}")
-[ ${#kinds[@]} -gt 0 ] || kinds=(service starts text)
+[ ${#kinds[@]} -gt 0 ] || kinds=(service kubectl journal compose quoted starts text)
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 go build -o "$work/sglaunch" ./cmd/sglaunch
 

@@ -12,5 +12,10 @@
 // nothing has outlived; the report names the first of them that states a cause
 // of its own.
 //
+// Who reads a saved output has it surveyed ahead of that, many chunks beside each
+// other: lines that say nothing, whoever relayed them, and attempts that are not
+// told of are passed over. What is passed over changes nothing: the tests go the
+// long way as well.
+//
 // The rules are data: see the rules folder and docs/rules.md.
 package phases

@@ -56,7 +56,7 @@ func (t *Tracker) begin() {
 	n.sglang = true
 	if n.started() {
 		t.earlier = append(t.earlier, t.summary(n))
-		if len(t.earlier) > 50 {
+		if len(t.earlier) > maxEarlier {
 			t.earlier = t.earlier[1:]
 		}
 		n.reset()
@@ -304,21 +304,18 @@ func (t *Tracker) repeated(r *Rule, msg []byte, groups []int) bool {
 	return n.repeats[key] >= r.Times
 }
 
-// checkDrift tells once, when a start that was seen from its begin got ready,
-// which expected lines never came.
+// checkDrift tells, when a start that was seen from its begin got ready, which
+// expected lines never came.
 func (t *Tracker) checkDrift(n *node) {
-	if t.drifted || !n.begun {
+	if !n.fromStart {
 		return
 	}
 	for _, i := range t.rules.expected {
 		if !n.seenRules.has(i) {
-			t.drift = append(t.drift, t.rules.rules[i].ID)
+			n.drift = append(n.drift, t.rules.rules[i].ID)
 		}
 	}
-	if len(t.drift) == 0 || !n.fromStart {
-		t.drift = nil
-		return
+	if len(n.drift) > 0 {
+		t.emit(Observation{Kind: KindDrift, Rule: n.drift[0], Text: "got ready, yet no line matched " + strings.Join(n.drift, ", ")})
 	}
-	t.drifted = true
-	t.emit(Observation{Kind: KindDrift, Rule: t.drift[0], Text: "got ready, yet no line matched " + strings.Join(t.drift, ", ")})
 }

@@ -109,9 +109,14 @@ func exceptionType(msg []byte, inTraceback bool) []byte {
 	return nil
 }
 
-func isNameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.'
-}
+func isNameByte(c byte) bool { return nameBytes[c] }
+
+var nameBytes = func() (is [256]bool) {
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") {
+		is[c] = true
+	}
+	return is
+}()
 
 // fails tells whether a failure that ends the output is one of the server's.
 // An exception that nobody knows, in a server that had been ready, may be that

@@ -30,7 +30,8 @@ type node struct {
 	moveLine  int   // of the last sign of progress, 0 where there is none
 	moveStamp stamp // its time
 	spans     []Span
-	stamp     stamp // of the last line that carried a time
+	drift     []string // expected rules that never matched although it got ready
+	stamp     stamp    // of the last line that carried a time
 }
 
 // A counterKey is the rule that knows a bar, "" where none does, and what tells
@@ -69,7 +70,7 @@ func (n *node) reset() {
 	n.failures, n.dropped, n.clues = nil, 0, nil
 	n.open = make(map[int]*failure)
 	n.counters = make(map[counterKey]*counter)
-	n.bar, n.active, n.spans = nil, nil, nil
+	n.bar, n.active, n.spans, n.drift = nil, nil, nil, nil
 	n.numbers = make(map[string]float64)
 	n.seenRules.reset()
 	n.repeats = make(map[string]int)

@@ -21,11 +21,13 @@ func outerPrefix(text []byte, h *header) int {
 	case c == '(':
 		return rayPrefix(text, h)
 	case c >= '0' && c <= '9' || c == ' ':
-		if n := timePrefix(text, h); n > 0 {
-			return n
-		}
-		if n := loggingPrefix(text, h); n > 0 {
-			return n
+		if len(text) > dateTime.length && text[4] == '-' {
+			if n := timePrefix(text, h); n > 0 {
+				return n
+			}
+			if n := loggingPrefix(text, h); n > 0 {
+				return n
+			}
 		}
 		return slurmPrefix(text, h)
 	case c >= 'A' && c <= 'Z':
@@ -148,7 +150,7 @@ func isTimeByte(c byte) bool {
 // loggingPrefix: "2025-03-08 02:04:48,693 - worker - INFO - " of a Python
 // program that logs what its server prints.
 func loggingPrefix(text []byte, h *header) int {
-	if !dateTime.begins(text) || text[min(19, len(text)-1)] != ',' {
+	if !dateTime.begins(text) || text[19] != ',' {
 		return 0
 	}
 	head := text[:min(len(text), 120)]

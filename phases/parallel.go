@@ -13,6 +13,7 @@ type stretch struct {
 	buf    []byte
 	chunk  []byte // the part of buf that is read now
 	rest   []byte // behind it: the begin of a line
+	torn   bool   // the chunk begins inside a line
 	err    error  // what ended the stream, behind the chunk
 	done   chan struct{}
 }
@@ -20,16 +21,23 @@ type stretch struct {
 // maxSurveyors bounds the memory of a reading on a large machine.
 const maxSurveyors = 8
 
-// inStretches reads a stream to its end and calls f for each stretch, in order,
-// once it is surveyed. Surveys run beside each other and beside f. It returns
-// what ended the stream.
-func inStretches(r io.Reader, rules *RuleSet, size int, f func(*stretch)) error {
+// readStretches reads a stream to its end, in stretches of a size. Surveys run
+// beside each other and beside the tracker, which reads what they leave over, in
+// order. It returns what ended the stream.
+func (t *Tracker) readStretches(r io.Reader, size int) error {
 	workers := min(runtime.GOMAXPROCS(0), maxSurveyors)
-	free := make(chan *stretch, 2*workers+2)
+	moving := 2*workers + 2 // stretches that are read and surveyed
+	free := make(chan *stretch, moving+maxHeld)
 	ordered, toSurvey := make(chan *stretch, cap(free)), make(chan *stretch, cap(free))
-	for range cap(free) {
-		free <- &stretch{survey: newSurvey(rules), buf: make([]byte, size), done: make(chan struct{}, 1)}
+	made := 0
+	supply := func(held int) {
+		for ; made-held < moving; made++ {
+			s := &stretch{survey: newSurvey(t.rules), buf: make([]byte, size), done: make(chan struct{}, 1)}
+			t.teach(s.survey)
+			free <- s
+		}
 	}
+	supply(0)
 	for range workers {
 		go func() {
 			for s := range toSurvey {
@@ -51,11 +59,22 @@ func inStretches(r io.Reader, rules *RuleSet, size int, f func(*stretch)) error 
 		}
 	}()
 	var err error
+	var held []*stretch
 	for s := range ordered {
 		<-s.done
-		f(s)
 		err = s.err
-		free <- s
+		held = append(held, s)
+		ready := t.hold(held)
+		if err != nil {
+			ready = len(held)
+		}
+		for _, s := range held[:ready] {
+			t.feedSurveyed(s)
+			t.teach(s.survey)
+			free <- s
+		}
+		held = append(held[:0], held[ready:]...)
+		supply(len(held))
 	}
 	return err
 }
@@ -65,8 +84,10 @@ func inStretches(r io.Reader, rules *RuleSet, size int, f func(*stretch)) error 
 // returned.
 func (s *stretch) fill(r io.Reader, last *stretch) {
 	n := 0
+	s.torn = false
 	if last != nil {
 		n = copy(s.buf, last.rest)
+		s.torn = len(last.chunk) > 0 && last.chunk[len(last.chunk)-1] != '\n'
 	}
 	for s.err = nil; s.err == nil && n < len(s.buf); {
 		var more int

@@ -92,7 +92,7 @@ func (p *prefixer) doubled(text []byte, h *header) int {
 		return 0
 	}
 	head := text[:len(text)-len(h.msg)]
-	if isStamped(h.msg) {
+	if isDoubled(h) {
 		p.habit.learn(head)
 		return len(head)
 	}
@@ -125,7 +125,10 @@ func (p *prefixer) unwrap(text []byte) []byte {
 // the first without its bracket, as it shows where a line was cut.
 func stampEnd(text []byte, h *header) int {
 	i := 0
-	if len(text) > 0 && text[0] == '[' {
+	switch {
+	case len(text) == 0 || text[0] != '[' && !isDigit(text[0]):
+		return 0
+	case text[0] == '[':
 		i = 1
 	}
 	n := stampLen(text[i:])
@@ -158,9 +161,10 @@ func stampEnd(text []byte, h *header) int {
 	return closed
 }
 
-// isStamped tells whether a text begins with SGLang's prefix and its bracket.
-func isStamped(text []byte) bool {
-	return len(text) > 0 && text[0] == '[' && stampEnd(text, new(header)) > 0
+// isDoubled tells whether a line without a rank has another one's prefix behind
+// its own.
+func isDoubled(h *header) bool {
+	return h.stamped && h.rank == nil && len(h.msg) > 0 && h.msg[0] == '[' && stampEnd(h.msg, new(header)) > 0
 }
 
 // The shapes of times.
@@ -175,19 +179,23 @@ var (
 // stampLen is the length of a time at the begin of b: a date and a time, a month,
 // a day and a time, or a time alone, each with or without milliseconds.
 func stampLen(b []byte) int {
-	n := 0
-	switch {
-	case dateTime.begins(b):
-		n = dateTime.length
-	case shortDate.begins(b):
-		n = shortDate.length
-	case timeOfDay.begins(b):
-		n = timeOfDay.length
-	default:
+	if len(b) < timeOfDay.length {
 		return 0
 	}
-	return n + millisLen(b[n:])
+	form := &dateTime
+	switch b[2] {
+	case '-':
+		form = &shortDate
+	case ':':
+		form = &timeOfDay
+	}
+	if !form.begins(b) {
+		return 0
+	}
+	return form.length + millisLen(b[form.length:])
 }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // millisLen is the length of ".123" at the begin of b, else 0.
 func millisLen(b []byte) int {

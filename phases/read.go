@@ -22,7 +22,7 @@ func Read(r io.Reader, rules *RuleSet) (Report, error) {
 func read(r io.Reader, rules *RuleSet, chunk int) (Report, error) {
 	t := NewTracker(rules)
 	t.brief = true
-	err := inStretches(r, rules, chunk, t.feedSurveyed)
+	err := t.readStretches(r, chunk)
 	if errors.Is(err, io.EOF) {
 		t.Finish()
 		return t.Report(), nil

@@ -28,7 +28,7 @@ type Report struct {
 	Numbers      map[string]float64 `json:"numbers,omitempty"`
 	Activities   []string           `json:"activities,omitempty"`
 	Attempts     int                `json:"attempts,omitempty"` // where there were several; all else is of the last
-	Earlier      []Earlier          `json:"earlier,omitempty"`  // the attempts before, the oldest first
+	Earlier      []Earlier          `json:"earlier,omitempty"`  // the last 50 attempts before, the oldest first
 	Drained      bool               `json:"drained,omitempty"`  // an orderly shutdown was asked for
 	Drift        []string           `json:"drift,omitempty"`    // expected rules that never matched although it got ready
 	Lines        int                `json:"lines"`

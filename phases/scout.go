@@ -29,11 +29,11 @@ type scout struct {
 	rules *RuleSet
 	chunk []byte
 
-	newline, redraw, escape int // where the next one stands, once looked for
+	newline, redraw, escape, pipe int // where the next one stands, once looked for
 
-	ahead                                   int // where the look ahead ends
-	stamp, nccl, pipe, percent, long, plain int // where the next one stands before that, else ahead
-	nearest                                 int // of those of the line above
+	ahead                             int // where the look ahead ends
+	stamp, nccl, percent, long, plain int // where the next one stands before that, else ahead
+	nearest                           int // of those of the line above
 }
 
 // lookAhead is how far, where the lines that somebody asks about stand close
@@ -42,7 +42,7 @@ const lookAhead = 4 << 10
 
 // begin takes a new chunk.
 func (s *scout) begin(chunk []byte) {
-	s.chunk, s.newline, s.redraw, s.escape, s.ahead = chunk, -1, -1, -1, 0
+	s.chunk, s.newline, s.redraw, s.escape, s.pipe, s.ahead = chunk, -1, -1, -1, -1, 0
 }
 
 // end is where the piece that begins at from ends: at \n, \r or with the chunk.
@@ -69,6 +69,14 @@ func (s *scout) nextEscape(from int) int {
 	return s.escape
 }
 
+// nextPipe is where the next | stands, else the end of the chunk.
+func (s *scout) nextPipe(from int) int {
+	if s.pipe < from {
+		s.pipe = byteAt(s.chunk, '|', from)
+	}
+	return s.pipe
+}
+
 // drawn is where the next line stands that is more than its text.
 func (s *scout) drawn(from int) int { return min(s.nextRedraw(from), s.nextEscape(from)) }
 
@@ -81,7 +89,7 @@ func (s *scout) look(from, to int) (m marks) {
 			reach = max(to, from+lookAhead)
 		}
 		s.ahead = min(len(s.chunk), reach)
-		s.stamp, s.nccl, s.pipe, s.percent, s.long, s.plain, s.nearest = -1, -1, -1, -1, -1, -1, -1
+		s.stamp, s.nccl, s.percent, s.long, s.plain, s.nearest = -1, -1, -1, -1, -1, -1
 	}
 	if s.nearest >= to {
 		return 0
@@ -93,9 +101,6 @@ func (s *scout) look(from, to int) (m marks) {
 	if s.nccl < from {
 		s.nccl = wordAt(text, ncclWord, from)
 	}
-	if s.pipe < from {
-		s.pipe = byteAt(text, '|', from)
-	}
 	if s.percent < from {
 		s.percent = byteAt(text, '%', from)
 	}
@@ -106,9 +111,9 @@ func (s *scout) look(from, to int) (m marks) {
 		s.plain = s.rules.plain.first(text, from)
 	}
 	literal := min(s.long, s.plain)
-	escape := s.nextEscape(from)
-	s.nearest = min(s.stamp, s.nccl, s.pipe, escape, s.percent, literal)
-	for mark, at := range [...]int{s.stamp, s.nccl, s.pipe, escape, s.percent, literal} {
+	pipe, escape := s.nextPipe(from), s.nextEscape(from)
+	s.nearest = min(s.stamp, s.nccl, pipe, escape, s.percent, literal)
+	for mark, at := range [...]int{s.stamp, s.nccl, pipe, escape, s.percent, literal} {
 		if at < to {
 			m |= 1 << mark
 		}

@@ -105,7 +105,7 @@ func (s *RuleSet) mayKnow(h *header) bool {
 // begin and a message.
 func isPrefixed(h *header) bool {
 	if h.stamped {
-		return h.rank == nil && isStamped(h.msg)
+		return isDoubled(h)
 	}
 	c := h.msg[0]
 	if c >= 'a' && c <= 'z' {

@@ -18,7 +18,7 @@ const (
 func (t *Tracker) Report() Report {
 	r := Report{
 		Phase: t.Phase(), Ready: t.Ready(), Ranks: t.Ranks(), Lines: t.split.line,
-		Earlier: t.earlier, Drift: t.drift,
+		Earlier: t.earlier,
 	}
 	if !t.done && t.split.open {
 		r.Lines++
@@ -40,11 +40,7 @@ func (t *Tracker) describe(r *Report) {
 		for name, v := range n.numbers {
 			r.Numbers[name] = v
 		}
-		for _, a := range n.active {
-			if !contains(r.Activities, a) {
-				r.Activities = append(r.Activities, a)
-			}
-		}
+		r.Activities, r.Drift = addNew(r.Activities, n.active), addNew(r.Drift, n.drift)
 		if n.moveLine > 0 && (r.LastProgress == nil || n.moveLine > r.LastProgress.Line) {
 			r.LastProgress = &Mark{Line: n.moveLine, Time: timestamp(n.moveStamp.time())}
 		}
@@ -67,6 +63,16 @@ func (t *Tracker) describe(r *Report) {
 		}
 	}
 	sort.Strings(r.Lagging)
+}
+
+// addNew appends what is not there yet.
+func addNew(all, more []string) []string {
+	for _, one := range more {
+		if !contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // explain decides whether it failed and why.

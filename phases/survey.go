@@ -18,7 +18,13 @@ type survey struct {
 	voices voices
 	h      header // of the line at hand
 
-	next int // the first run that was not passed yet
+	lines  int     // ended so far
+	starts []start // of attempts
+	named  uint16  // sources of stamped lines
+	hides  bool    // more starts, sources or a habit may stand here
+
+	next                int // the first run that was not passed yet
+	unread, unreadLines int // what the tracker does not read at the begin
 }
 
 // A run is a stretch of whole lines of one kind.
@@ -51,6 +57,8 @@ func (s *survey) look(chunk []byte) {
 	s.scout.begin(chunk)
 	s.voices.reset()
 	s.chunk, s.runs, s.stamps, s.next = chunk, s.runs[:0], s.stamps[:0], 0
+	s.lines, s.starts, s.named, s.hides = 0, s.starts[:0], 0, false
+	s.leave(0, 0)
 	fresh := true // the next line begins a run
 	for from := 0; from < len(chunk); {
 		end := bytes.IndexByte(chunk[from:], '\n')
@@ -60,6 +68,7 @@ func (s *survey) look(chunk []byte) {
 		end += from
 		fresh = s.add(from, end, fresh)
 		from = end + 1
+		s.lines++
 	}
 }
 
@@ -79,7 +88,11 @@ func (s *survey) add(from, end int, fresh bool) (over bool) {
 	}
 	place, isNew, ok := s.voices.hear(&s.h)
 	if !ok {
+		s.hides = true
 		return true
+	}
+	if s.h.stamped {
+		s.named |= 1 << s.voices.list[place].source
 	}
 	if fresh || isNew || kind != s.run().kind {
 		s.begin(from, kind)
@@ -119,35 +132,75 @@ func (s *survey) speak(place int) {
 
 // judge says what can be told of the line between two places of the chunk.
 func (s *survey) judge(from, end int) lineKind {
+	redraw := s.scout.nextRedraw(from)
+	next := end
+	if redraw == end-1 { // \r\n
+		end--
+	}
 	line := s.chunk[from:end]
 	switch {
 	case len(line) == 0:
 		return blank
-	case len(line) > maxPiece || line[0] == '{' || s.scout.drawn(from) < end:
+	case len(line) > maxPiece || line[0] == '{' || s.scout.nextEscape(from) < next:
+		s.hides = true
+		return telling
+	case redraw < end:
+		s.redrawn(line)
 		return telling
 	}
 	h := &s.h
-	*h = header{number: -1, marks: markPipe}
-	if n := stampEnd(line, h); n == 0 || h.rank == nil && s.habit.length(line) == n {
-		*h = header{number: -1, marks: markPipe}
-		h.strip(line[n:], &s.habit)
-	} else if h.msg = line[n:]; h.rank == nil && isStamped(h.msg) {
-		return telling
-	}
-	switch {
-	case h.number >= 0:
-		return telling
-	case h.isRoutine():
+	s.strip(line, s.scout.nextPipe(from) < end)
+	if h.number < 0 && h.isRoutine() {
 		return routine
-	case len(h.msg) > 0 && (s.scout.look(end-len(h.msg), end) != 0 || s.scout.rules.mayKnow(h)):
-		return telling
 	}
-	return dull
+	found := marks(0)
+	if len(h.msg) > 0 {
+		found = s.scout.look(end-len(h.msg), end)
+	}
+	if found == 0 && h.number < 0 && !isDoubled(h) && (len(h.msg) == 0 || !s.scout.rules.mayKnow(h)) {
+		return dull
+	}
+	s.hides = s.hides || isDoubled(h)
+	s.heed(from, line, found&markStamp != 0)
+	return telling
+}
+
+// strip takes the prefixes off a line.
+func (s *survey) strip(line []byte, piped bool) {
+	h := &s.h
+	*h = header{number: -1}
+	n := stampEnd(line, h)
+	switch {
+	case n > 0 && (h.rank != nil || s.habit.length(line) != n):
+		h.msg = line[n:]
+		return
+	case n > 0: // the relay's
+		*h = header{number: -1}
+	}
+	if piped {
+		h.marks = markPipe
+	}
+	h.strip(line[n:], &s.habit)
+}
+
+// redrawn looks at the pieces of a line.
+func (s *survey) redrawn(line []byte) {
+	for piece := range bytes.SplitSeq(line, []byte{'\r'}) {
+		if len(piece) == 0 {
+			continue
+		}
+		s.strip(piece, true)
+		s.hides = s.hides || piece[0] == '{' || isDoubled(&s.h)
+		s.heed(-1, piece, bytes.Contains(s.h.msg, stampMark))
+	}
 }
 
 // pass passes over the run that begins at a place of the chunk, if the tracker
 // knows enough to. What it passes over, the long way would pass over too.
 func (s *survey) pass(t *Tracker, from int) (size, lines int) {
+	if from < s.unread {
+		return s.unread - from, s.unreadLines
+	}
 	for s.next < len(s.runs) && s.runs[s.next].from < from {
 		s.next++
 	}

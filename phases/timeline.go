@@ -228,7 +228,11 @@ func (p *printer) earlier(r Report) {
 		return
 	}
 	p.line("")
-	p.line("this is attempt %d of the file; before it:", r.Attempts)
+	told := ""
+	if before := r.Attempts - 1; before > len(r.Earlier) {
+		told = fmt.Sprintf(", of %d the last %d", before, len(r.Earlier))
+	}
+	p.line("this is attempt %d of the file; before it%s:", r.Attempts, told)
 	for _, e := range r.Earlier {
 		p.line("  up to line %d: %s", e.Lines, headline(Report{Phase: e.Phase, Ready: e.Ready, Failed: e.Failed}))
 		if e.Root != nil {

@@ -22,13 +22,12 @@ type Tracker struct {
 	done     bool
 	brief    bool // reading a file: last lines per rank are not kept, nothing is said before the report
 	plodding bool // tests: every line goes the long way
-	drift    []string
-	drifted  bool
 	line     lineContext
 
 	borrowers []*lastLines // hold lines of the chunk at hand
 	survey    *survey      // of the chunk at hand; nil where there is none
 	attempts  int          // of all nodes, and how many these are: what was known of ranks is old where it has grown
+	ahead     []start      // scratch
 }
 
 // lineContext is the line at hand.
@@ -71,8 +70,12 @@ func (t *Tracker) feedSurveyed(s *stretch) {
 	t.survey = s.survey
 	t.split.feed(s.chunk, t.read)
 	t.survey = nil
+}
+
+// teach tells a survey, before it looks at a chunk, which habit is known by now.
+func (t *Tracker) teach(s *survey) {
 	if t.prefix.habit.known() {
-		s.survey.habit = t.prefix.habit // for its next chunk
+		s.habit = t.prefix.habit
 	}
 }
 

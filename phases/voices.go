@@ -16,7 +16,8 @@ const (
 type voices struct {
 	sources [][]byte
 	list    []voice
-	ranked  uint64 // those that name a rank
+	ranked  uint64    // those that name a rank
+	latest  [16]uint8 // of those whose rank ends with the same letter, the one that spoke last
 
 	attempts int // starts and nodes of the tracker when it was asked
 	nodes    [maxSources]*node
@@ -29,10 +30,17 @@ func (v *voices) reset() {
 
 // hear is the place of a line's voice; ok is false where there are too many.
 func (v *voices) hear(h *header) (place int, isNew, ok bool) {
-	for i := range v.list {
-		one := &v.list[i]
-		if string(one.rank) == string(h.rank) && string(v.sources[one.source]) == string(h.source) {
-			return i, false, true
+	latest := &v.latest[0]
+	if n := len(h.rank); n > 0 {
+		latest = &v.latest[h.rank[n-1]&15]
+	}
+	if place = int(*latest); place < len(v.list) && v.is(place, h) {
+		return place, false, true
+	}
+	for place := range v.list {
+		if v.is(place, h) {
+			*latest = uint8(place)
+			return place, false, true
 		}
 	}
 	source, ok := v.source(h.source)
@@ -45,6 +53,12 @@ func (v *voices) hear(h *header) (place int, isNew, ok bool) {
 		v.ranked |= 1 << place
 	}
 	return place, true, true
+}
+
+// is tells whether a voice is that of a line.
+func (v *voices) is(place int, h *header) bool {
+	one := &v.list[place]
+	return string(one.rank) == string(h.rank) && string(v.sources[one.source]) == string(h.source)
 }
 
 // source is the place of a source; ok is false where there are too many.
