@@ -38,6 +38,11 @@ values = ["flashinfer_trtllm"]
 values = ["flashinfer-cutlass-autotune"]
 [[patch]]
 use = "flashinfer-cutlass-autotune"
+[probe]
+input = 2000
+output = 32
+concurrency = 16
+requests = 32
 `, "tight-capture")
 	u.run("SGLAUNCH_REHEARSAL_BENCH=noise=0.0005,launch=0.0005,seed=5")
 	u.await(`launch 3 \(screen\)`)
@@ -47,6 +52,13 @@ use = "flashinfer-cutlass-autotune"
 	<-u.done
 	u.run("SGLAUNCH_REHEARSAL_BENCH=noise=0.0005,launch=0.0005,seed=5")
 	u.await(`launch 8 is ready`) // each wait has a limit of its own
+	u.await(`, probe: `)
+	u.await(`\(morning\): .*flashinfer_trtllm`)
+	if err := u.cmd.Process.Kill(); err != nil { // while the winner is to prove itself
+		t.Fatal(err)
+	}
+	<-u.done
+	u.run("SGLAUNCH_REHEARSAL_BENCH=noise=0.0005,launch=0.0005,seed=5")
 	u.await(serves)
 	st := u.night()
 	if !strings.Contains(st.Verdict, "flashinfer_trtllm") || !strings.Contains(st.Serving, "flashinfer_trtllm") || st.Skipped == 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -247,7 +248,75 @@ func (u *tuning) checkVerdict(launch int) {
 	}
 }
 
-// kill -9 of the tuner, in a start, in a measurement and while it serves: the
+// Weights that do not fit say nothing about the share of memory: the next one is
+// tried as well, each once.
+func TestTuneWeightsDoNotFit(t *testing.T) {
+	t.Parallel()
+	u := openStudy(t, tuneHead+"[axis.\"--mem-fraction-static\"]\nvalues = [0.9, 0.92]\n", "tight-weights")
+	u.run()
+	u.await(serves)
+	failed := map[string]int{}
+	for _, r := range u.records() {
+		switch b := r.Body.(type) {
+		case tune.Ended:
+			if b.Outcome == "crashed" {
+				failed[b.Cause+" in "+b.Phase]++
+			}
+		case tune.Skipped:
+			if b.Rule != "failed" {
+				t.Errorf("skipped by %s: %s", b.Rule, b.Text)
+			}
+		}
+	}
+	if want := map[string]int{"oom_weights in loading_weights": 2}; !maps.Equal(failed, want) {
+		t.Errorf("failed: %v, want %v", failed, want)
+	}
+	if st := u.night(); st.Skipped != 2 || st.Serving != tune.BaselineID {
+		t.Errorf("the night found %+v", st)
+	}
+	u.stopped()
+	u.untouched()
+}
+
+// The best of the night runs out of memory only in the worst case, which its first
+// fresh launch has to stand: it is tried once more and does not win.
+func TestTuneProbe(t *testing.T) {
+	t.Parallel()
+	u := openStudy(t, tuneHead+"[axis.\"--mem-fraction-static\"]\nvalues = [0.95]\n[probe]\ninput = 2000\noutput = 32\nconcurrency = 4\nrequests = 16\n", "tight-load")
+	text, err := os.ReadFile(filepath.Join(u.dir, "tune.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.write("tune.toml", strings.Replace(string(text), "[2, 16]", "[2]", 1))
+	u.run()
+	u.await(serves)
+	measured, died := 0, 0
+	probing := false
+	for _, r := range u.records() {
+		switch b := r.Body.(type) {
+		case tune.Measuring:
+			probing = b.Point.Probe
+		case tune.Measured:
+			if b.Point.Probe {
+				t.Errorf("the probe was stood: %+v", b)
+			}
+			measured++
+		case tune.Ended:
+			if b.Outcome == "crashed" {
+				if died++; !probing || b.Cause != "oom_runtime" {
+					t.Errorf("launch %d died otherwise: %+v", b.Launch, b)
+				}
+			}
+		}
+	}
+	if st := u.night(); died != 2 || measured < 6 || st.Winner != "" || st.Serving != tune.BaselineID {
+		t.Errorf("%d measured, %d died of the probe: %+v", measured, died, st)
+	}
+	u.stopped()
+	u.untouched()
+}
+
+// kill -9 of the tuner, in a start, in a measurement, in the morning and while it serves: the
 // next one ends what was left of the trial, measures it again, and takes up what
 // serves without touching it.
 func TestTuneKilled(t *testing.T) {
@@ -272,6 +341,8 @@ func TestTuneKilled(t *testing.T) {
 	u.await(`launch 3 is ready`)
 	u.oneServer()
 	u.signal(syscall.SIGINT) // the trials end, the morning comes
+	kill(`launch 4 \(morning\): baseline`)
+	u.run()
 	u.await(serves)
 	launches := map[int]bool{}
 	for _, r := range u.records() {
