@@ -152,6 +152,15 @@ const (
 	ruleEnvironment  = "environment"  // by no fault of its own
 )
 
+// Tried tells whether the trial was launched: it was given up then.
+func (s Skipped) Tried() bool {
+	switch s.Rule {
+	case ruleFailed, ruleRefused, ruleInconclusive, ruleInterrupted, ruleEnvironment:
+		return true
+	}
+	return false
+}
+
 // inconclusives is how many launches of a trial in a row may come to nothing.
 const inconclusives = 3
 
@@ -168,7 +177,7 @@ func (n *Night) givesUp(l *launch) (s Skipped, ok bool) {
 		if s.Rule = ruleFailed; c.Environment {
 			s.Rule = ruleEnvironment
 		}
-		return s, n.before(l, func(e *launch, o2 outcome) bool { return o2.status == failed && sameClass(e, c) }) > c.Retries
+		return s, n.before(l, func(e *launch, o2 outcome) bool { return o2.status == failed && sameClass(e, c) }) > n.retries(l, c)
 	case interrupted:
 		s.Rule, s.Text = ruleInterrupted, "the tuner was interrupted twice while it ran"
 		return s, n.before(l, func(_ *launch, o outcome) bool { return o.status == interrupted }) >= 2
@@ -177,6 +186,27 @@ func (n *Night) givesUp(l *launch) (s Skipped, ok bool) {
 		return s, n.before(l, func(e *launch, o outcome) bool { return o.status == invalid && !e.void }) >= inconclusives
 	}
 	return s, false
+}
+
+// many is how many trials one failure may take with it. One that would take more
+// has to be seen twice.
+const many = 3
+
+// retries is how often a trial is worth trying again after a failure.
+func (n *Night) retries(l *launch, c Class) int {
+	taken := 0
+	for _, t := range n.plan.Trials[1:] {
+		if _, out := n.skipped(t.ID); out || c.teaches.orders == nil || len(n.samples(t.ID, Screen, Narrow, Confirm)) > 0 {
+			continue
+		}
+		if _, yes := n.taught(n.trials[l.Slot.Trial], c, *l.ended, t); yes {
+			taken++
+		}
+	}
+	if taken > many {
+		return max(c.Retries, 1)
+	}
+	return c.Retries
 }
 
 func sameClass(l *launch, c Class) bool {
@@ -210,7 +240,7 @@ func (n *Night) learnt(l *launch) (s Skipped, ok bool) {
 			continue
 		}
 		if text, yes := n.taught(blamed, c, *l.ended, t); yes {
-			text = fmt.Sprintf("launch %d (%s) failed, %s; %s", l.Launch, blamed.Name, describe(*l.ended), text)
+			text = fmt.Sprintf("%s, and launch %d (%s) failed: %s", text, l.Launch, blamed.Name, describe(*l.ended))
 			return Skipped{Trial: t.ID, Evidence: l.Launch, Rule: c.teaches.rule, Text: text}, true
 		}
 	}

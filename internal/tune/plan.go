@@ -37,6 +37,7 @@ type Outlook struct {
 	Zone    *time.Location   // of the deadline
 	Base    map[string]Value // see Study.BaseSettings
 	Command []string         // of the base
+	Env     []string         // that the base's server would get
 	Facts   Facts
 	Expect  Estimate        // of history; zero parts are taken from the study
 	Noise   float64         // of earlier nights; 0 = unknown

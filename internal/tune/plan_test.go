@@ -30,6 +30,11 @@ func TestPlan(t *testing.T) {
 		{"too late", func(s *Study, _ *Outlook) { s.Deadline = Deadline{In: time.Hour} }, "no trial fits before 23:00", "", 0},
 		{"a flag that is gone", func(s *Study, _ *Outlook) { s.Axes["--mem-fraction-statik"] = axisOf(1) }, "the installed server has no flag --mem-fraction-statik: did you mean --mem-fraction-static?", "", 0},
 		{"a flag that is only left out", func(s *Study, _ *Outlook) { s.Axes["--b"] = Axis{Values: []Value{{Kind: Absent}}} }, "", "", 0},
+		{"pretended acceptance", func(s *Study, _ *Outlook) {
+			s.Axes["$SGLANG_SIMULATE_ACC_LEN"] = Axis{Values: []Value{TextValue("3")}}
+		}, "$SGLANG_SIMULATE_ACC_LEN makes a server fast and its answers wrong", "", 0},
+		{"pretended acceptance of the base", func(_ *Study, o *Outlook) { o.Env = []string{"A=1", "SGLANG_SIMULATE_ACC_LEN=3"} }, "SGLANG_SIMULATE_ACC_LEN of the base makes", "", 0},
+		{"no pretended acceptance", func(_ *Study, o *Outlook) { o.Env = []string{"SGLANG_SIMULATE_ACC_LEN="} }, "", "", 0},
 		{"no help", func(_ *Study, o *Outlook) { o.Flags = nil }, "", "could not be asked", 0},
 		{"an unknown patch", func(s *Study, _ *Outlook) { s.Axes["patches"] = Axis{Values: []Value{TextValue("mine")}} }, `there is no patch "mine"`, "", 0},
 		{"patches", func(s *Study, o *Outlook) {

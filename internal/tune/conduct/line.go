@@ -8,7 +8,10 @@ import (
 )
 
 // teller puts records into words for a person: trials by their names.
-type teller struct{ names map[string]string }
+type teller struct {
+	names map[string]string
+	study tune.Study
+}
 
 // lineMost is how long a line may be: the rest is in the report.
 const lineMost = 200
@@ -20,6 +23,7 @@ func (t *teller) words(r tune.Record) string {
 	switch b := r.Body.(type) {
 	case tune.Planned:
 		t.learn(b.Trials)
+		t.study = b.Study
 		return fmt.Sprintf("%d trials beside the baseline; a server serves by %s", len(b.Trials)-1, b.Deadline.Format("Mon 15:04"))
 	case tune.Resumed:
 		return "the night goes on"
@@ -32,13 +36,13 @@ func (t *teller) words(r tune.Record) string {
 			return fmt.Sprintf("launch %d: %s", b.Launch, b.Text)
 		}
 	case tune.Measured:
-		return measuredLine(b)
+		return t.measured(b)
 	case tune.Ended:
 		return endedLine(b)
 	case tune.Settled:
 		return settledLine(b)
 	case tune.Skipped:
-		return fmt.Sprintf("not tried: %s: %s", t.name(b.Trial), b.Text)
+		return fmt.Sprintf("%s %s: %s", dropped(b), t.name(b.Trial), b.Text)
 	case tune.Drifted:
 		return fmt.Sprintf("the baseline moved by %+.1f %% between launches %d and %d", 100*b.Change, b.From, b.To)
 	case tune.Broke:
@@ -81,7 +85,16 @@ func endedLine(b tune.Ended) string {
 	return text
 }
 
-func measuredLine(b tune.Measured) string {
+// dropped says whether a trial was tried at all.
+func dropped(b tune.Skipped) string {
+	if b.Tried() {
+		return "given up:"
+	}
+	return "not tried:"
+}
+
+// measured says what a run gave: the objective, and why it does not count.
+func (t *teller) measured(b tune.Measured) string {
 	text := fmt.Sprintf("launch %d, %s", b.Launch, b.Point)
 	if b.Point.Soak {
 		return soakLine(text, b)
@@ -89,11 +102,14 @@ func measuredLine(b tune.Measured) string {
 	if b.Problem != "" {
 		return text + ": " + b.Problem
 	}
-	if rate, ok := b.Result.Metrics["output_throughput"]; ok {
-		text += fmt.Sprintf(": %.0f output tokens/s", rate)
+	if x, ok := b.Result.Metrics[t.study.Objective.Metric]; ok {
+		text += fmt.Sprintf(": %s %.4g", t.study.Objective.Metric, x)
 	}
 	if b.Result.Failed > 0 {
-		text += fmt.Sprintf(", %d requests failed", b.Result.Failed)
+		text += fmt.Sprintf(", %d of %d requests failed", b.Result.Failed, b.Result.Requested)
+	}
+	if why := t.study.Invalid(b); len(why) > 0 {
+		text += "; it does not count: " + strings.Join(why, ", ")
 	}
 	return text
 }

@@ -92,7 +92,7 @@ func (w *counting) take(r tune.Record) {
 		st.Now.Point = b.Point.String()
 	case tune.Measured:
 		st.Now.Point = ""
-		if id := w.trials[b.Launch]; b.Problem == "" && id != tune.BaselineID {
+		if id := w.trials[b.Launch]; b.Problem == "" && !b.Point.Soak && id != tune.BaselineID {
 			w.measured[id] = true
 		}
 	case tune.Ended:

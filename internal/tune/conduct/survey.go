@@ -59,7 +59,7 @@ func (s *site) survey(ctx context.Context) (tune.Plan, error) {
 		}
 	}
 	o := tune.Outlook{
-		Now: time.Now(), Zone: zone, Base: s.study.BaseSettings(s.base), Command: s.base.Server.Command,
+		Now: time.Now(), Zone: zone, Base: s.study.BaseSettings(s.base), Command: s.base.Server.Command, Env: s.env,
 		Facts: s.learn(ctx), Expect: s.expect(ctx), Noise: s.noise(ctx), Flags: s.flags(ctx),
 	}
 	for _, p := range s.base.Patches {
