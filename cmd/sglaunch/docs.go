@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
-
-	"sglaunch/internal/statedir"
 )
 
 // newDocsCommand is for whoever packages sglaunch.
@@ -96,7 +94,7 @@ func completeNames(c *cobra.Command, args []string, _ string) ([]string, cobra.S
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	dir, err := statedir.Open()
+	dir, err := openToAsk()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"time"
@@ -29,15 +28,9 @@ systemctl reload.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
-			l, err := theOne(args)
+			l, accepted, err := askFor(c.Context(), args, serve.DoReload, reloadLimit)
 			if err != nil {
 				return err
-			}
-			ctx, cancel := context.WithTimeout(c.Context(), reloadLimit)
-			defer cancel()
-			_, accepted, err := serve.Say(ctx, l.Socket, serve.Request{Do: serve.DoReload, By: "sglaunch reload"})
-			if err != nil {
-				return fmt.Errorf("cannot reload %q: %w", l.Name, err)
 			}
 			return printReloaded(c.OutOrStdout(), l.Name, accepted.Fields)
 		},

@@ -209,7 +209,14 @@ func startLaunch(t *testing.T, dir string, env []string, args ...string) *launch
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &launched{t: t, cmd: exec.Command(self, args...), done: make(chan struct{})}
+	return startAs(t, nil, self, dir, env, args...)
+}
+
+// startAs is startLaunch by another user with another copy of this program.
+func startAs(t *testing.T, user *syscall.Credential, program, dir string, env []string, args ...string) *launched {
+	t.Helper()
+	l := &launched{t: t, cmd: exec.Command(program, args...), done: make(chan struct{})}
+	l.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	l.cmd.Dir = dir
 	l.cmd.Env = append(os.Environ(), env...)
 	l.cmd.Env = append(l.cmd.Env, asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(dir, "state"))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os/signal"
@@ -37,7 +36,7 @@ ended says how.
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := statedir.Open()
+			dir, err := openToAsk()
 			if err != nil {
 				return err
 			}
@@ -56,26 +55,6 @@ ended says how.
 	c.Flags().BoolVar(&asJSON, "json", false, "for scripts")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "follow it until it ends")
 	return c
-}
-
-// chosen are the launches that the words mean: the named one, or all that live.
-func chosen(dir statedir.Dir, args []string) ([]supervisor.Outside, error) {
-	if len(args) == 1 {
-		return []supervisor.Outside{supervisor.Find(dir, args[0])}, nil
-	}
-	living, err := supervisor.Living(dir)
-	if err == nil && len(living) == 0 {
-		err = &exitError{1, errors.New("no launch is running"), "sglaunch history shows earlier ones, sglaunch status NAME how one ended"}
-	}
-	return living, err
-}
-
-func tooMany(launches []supervisor.Outside) error {
-	var names []string
-	for _, l := range launches {
-		names = append(names, l.Name)
-	}
-	return &exitError{exitUsage, fmt.Errorf("cannot choose: %d launches are running: %q", len(names), names), "give the name of one"}
 }
 
 func showStatus(ctx context.Context, w io.Writer, dir statedir.Dir, launches []supervisor.Outside, asJSON bool) error {

@@ -12,7 +12,6 @@ import (
 
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
-	"sglaunch/internal/statedir"
 	"sglaunch/supervisor"
 )
 
@@ -58,37 +57,14 @@ attempt waits no longer. What launch.toml says is not read again.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
-			l, err := theOne(args)
+			l, _, err := askFor(c.Context(), args, serve.DoRestart, answerLimit)
 			if err != nil {
 				return err
-			}
-			ctx, cancel := context.WithTimeout(c.Context(), answerLimit)
-			defer cancel()
-			if _, err := serve.Ask(ctx, l.Socket, serve.Request{Do: serve.DoRestart, By: "sglaunch restart"}); err != nil {
-				return fmt.Errorf("cannot restart %q: %w", l.Name, err)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s is being restarted\n", l.Name)
 			return nil
 		},
 	}
-}
-
-// theOne is the living launch that the words mean.
-func theOne(args []string) (supervisor.Outside, error) {
-	dir, err := statedir.Open()
-	if err != nil {
-		return supervisor.Outside{}, err
-	}
-	launches, err := chosen(dir, args)
-	switch {
-	case err != nil:
-		return supervisor.Outside{}, err
-	case len(launches) > 1:
-		return supervisor.Outside{}, tooMany(launches)
-	case launches[0].Shim.PID == 0:
-		return supervisor.Outside{}, &exitError{1, fmt.Errorf("no launch %q is running", launches[0].Name), "sglaunch status lists those that are"}
-	}
-	return launches[0], nil
 }
 
 // stopLaunch asks for the end; where nobody answers, the shim is told by a
@@ -113,7 +89,7 @@ func stopLaunch(ctx context.Context, w io.Writer, l supervisor.Outside, now bool
 
 // tellEnd says how a launch has ended.
 func tellEnd(ctx context.Context, w io.Writer, name string) error {
-	dir, err := statedir.Open()
+	dir, err := openToAsk()
 	if err != nil {
 		return err
 	}

@@ -28,5 +28,6 @@
 //	tune/NAME/                 the night of a study: journal.jsonl, results, winner.toml
 //
 // Directories are 0700 and belong to us, files are 0600. Nothing here is ever
-// overwritten: launches and attempts are made with names that did not exist.
+// overwritten: launches and attempts are made with names that did not exist. Root
+// may ask the launches of another user, as that user (OpenToAsk).
 package statedir

@@ -28,20 +28,33 @@ type Dir struct {
 func Open() (Dir, error) { return open(os.Getenv, os.Geteuid()) }
 
 func open(getenv func(string) string, uid int) (Dir, error) {
+	d, err := find(getenv, uid)
+	if err != nil {
+		return Dir{}, err
+	}
+	return d, d.make()
+}
+
+// find says where both directories are to be.
+func find(getenv func(string) string, uid int) (Dir, error) {
 	state, err := statePath(getenv, uid)
 	if err != nil {
 		return Dir{}, err
 	}
-	d := Dir{State: state, Runtime: runtimePath(getenv, uid, state, belongsTo)}
+	return Dir{State: state, Runtime: runtimePath(getenv, uid, state, belongsTo)}, nil
+}
+
+// make makes what is missing, for this user alone.
+func (d Dir) make() error {
 	for _, folder := range []struct{ path, variable string }{
 		{d.State, "SGLAUNCH_STATE"}, {d.Runtime, "SGLAUNCH_RUNTIME"},
 		{d.launches(), "SGLAUNCH_STATE"}, {d.Patches(), "SGLAUNCH_STATE"},
 	} {
 		if err := makeOwn(folder.path); err != nil {
-			return Dir{}, fmt.Errorf("%w; set %s to a folder that can be written", err, folder.variable)
+			return fmt.Errorf("%w; set %s to a folder that can be written", err, folder.variable)
 		}
 	}
-	return d, nil
+	return nil
 }
 
 // History is the path of the database.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"sglaunch/internal/serve"
+	"sglaunch/internal/statedir"
+	"sglaunch/supervisor"
+)
+
+// openToAsk is where the launches are that this process asks. Once, since root
+// is no longer root afterwards where they are another user's.
+var openToAsk = sync.OnceValues(statedir.OpenToAsk)
+
+// chosen are the launches that the words mean: the named one, or all that live.
+func chosen(dir statedir.Dir, args []string) ([]supervisor.Outside, error) {
+	if len(args) == 1 {
+		return []supervisor.Outside{supervisor.Find(dir, args[0])}, nil
+	}
+	living, err := supervisor.Living(dir)
+	if err == nil && len(living) == 0 {
+		err = &exitError{1, errors.New("no launch is running"), "sglaunch history shows earlier ones, sglaunch status NAME how one ended"}
+	}
+	return living, err
+}
+
+// theOne is the living launch that the words mean.
+func theOne(args []string) (supervisor.Outside, error) {
+	dir, err := openToAsk()
+	if err != nil {
+		return supervisor.Outside{}, err
+	}
+	launches, err := chosen(dir, args)
+	switch {
+	case err != nil:
+		return supervisor.Outside{}, err
+	case len(launches) > 1:
+		return supervisor.Outside{}, tooMany(launches)
+	case launches[0].Shim.PID == 0:
+		return supervisor.Outside{}, &exitError{1, fmt.Errorf("no launch %q is running", launches[0].Name), "sglaunch status lists those that are"}
+	}
+	return launches[0], nil
+}
+
+func tooMany(launches []supervisor.Outside) error {
+	var names []string
+	for _, l := range launches {
+		names = append(names, l.Name)
+	}
+	return &exitError{exitUsage, fmt.Errorf("cannot choose: %d launches are running: %q", len(names), names), "give the name of one"}
+}
+
+// askFor has the launch that the words mean do something, and returns what it
+// has to tell about that.
+func askFor(ctx context.Context, args []string, do string, limit time.Duration) (supervisor.Outside, *serve.Envelope, error) {
+	l, err := theOne(args)
+	if err != nil {
+		return l, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, accepted, err := serve.Say(ctx, l.Socket, serve.Request{Do: do, By: "sglaunch " + do})
+	if err != nil {
+		return l, nil, fmt.Errorf("cannot %s %q: %w", do, l.Name, err)
+	}
+	return l, accepted, nil
+}
