@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the unit that "sglaunch unit" prints under a real systemd: a slow start
-# that is extended, status, restart, death of each process, stop, an end that
-# is final, and a boot after everything was killed at one blow.
+# that is extended, status, reload, upgrade, restart, kill -9 of each process, stop,
+# an end that is final, a hang in the start, all killed at one blow, a boot after a
+# power cut that left a file patched, a journald that hangs, a unit with User=.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -9,14 +10,19 @@ if [ "$(id -u)" -ne 0 ] || ! unshare --mount --pid --cgroup --fork true 2>/dev/n
 	echo "not checked here: it takes root, namespaces and cgroup v2"
 	exit 0
 fi
+if [ -z "${SGLAUNCH_CHECK_MOUNTS:-}" ]; then # what is mounted here is mounted nowhere else
+	SGLAUNCH_CHECK_MOUNTS=private exec unshare --mount --propagation private bash ".ci/checks/$(basename "$0")"
+fi
 if [ ! -x /lib/systemd/systemd ] || ! command -v dbus-daemon >/dev/null; then
 	apt-get install -y -qq --no-install-recommends systemd dbus >/dev/null
 fi
 
 work=$(mktemp -d -p /var/tmp sglaunch-systemd.XXXXXX)
 boot=
-cleanup() {
+# powercut kills the machine and everything on it.
+powercut() {
 	if [ -n "$boot" ]; then kill -KILL "$boot" 2>/dev/null || true; wait "$boot" 2>/dev/null || true; fi
+	boot=
 	if [ -f "$work/cgroup" ]; then # what was killed leaves it a moment later
 		for _ in $(seq 50); do
 			find "$(cat "$work/cgroup")" -depth -type d -exec rmdir {} + 2>/dev/null || true
@@ -24,11 +30,17 @@ cleanup() {
 			sleep 0.1
 		done
 	fi
+}
+cleanup() {
+	powercut
+	umount "$work/disk" 2>/dev/null || true
 	rm -rf "$work"
 }
 trap cleanup EXIT
 
-mkdir -p "$work/units"
+chmod 755 "$work" # a unit with User= runs the program there
+mkdir -p "$work/units" "$work/disk"
+mount -t tmpfs tmpfs "$work/disk"
 go build -o "$work/sglaunch" ./cmd/sglaunch
 go build -o "$work/stage" ./.ci/systemd
 # clean UNIT: systemd has nothing to say about it.
@@ -52,11 +64,18 @@ unit() {
 	printf '[Service]\nEnvironmentFile=%s\nTimeoutStartSec=4\nRestartSec=200ms\nWatchdogSec=3\n' "$work/$1/env" >"$work/units/sglaunch-$1.service.d/check.conf"
 }
 unit good healthy 12
+sed -i 's/^attempts = .*/attempts = 8/' "$work/good/launch.toml"
 unit wrong bad-argument 60
 unit stuck hang-at-shard 60
+(cd "$work" && ./sglaunch unit --server.name=theirs -- /bin/sh -c 'trap "exit 0" TERM; echo alive; while :; do sleep 0.1; done') >"$work/units/sglaunch-theirs.service"
+mkdir "$work/units/sglaunch-theirs.service.d"
+printf '[Service]\nUser=nobody\n' >"$work/units/sglaunch-theirs.service.d/check.conf"
 
-bash .ci/systemd/boot.sh "$work" </dev/null >"$work/boot.log" 2>&1 &
-boot=$!
+switch_on() {
+	bash .ci/systemd/boot.sh "$work" </dev/null >"$work/boot.log" 2>&1 &
+	boot=$!
+}
+switch_on
 
 # eventually SECONDS WHAT COMMAND... polls a real condition.
 eventually() {
@@ -79,6 +98,7 @@ inside() {
 up() { case $(inside systemctl is-system-running) in running | degraded) ;; *) return 1 ;; esac; }
 show() { inside systemctl show --value -p "$1" "$2"; }
 is() { [ "$(show "$1" "$2")" = "$3" ]; }
+over() { case $(show ActiveState "$1") in inactive | failed) ;; *) return 1 ;; esac; }
 status() { inside "$work/sglaunch" status --json good; }
 # field NAME reads a number of the status: a pid, an attempt.
 field() { status | sed -nE "s/.*\"$1\":([0-9]+).*/\1/p"; }
@@ -89,7 +109,6 @@ told() { echo "  $* (${SECONDS}s)"; }
 eventually 60 "systemd is up" up
 told "systemd $(inside systemctl --version | sed -n '1s/systemd \([0-9]*\).*/\1/p') is up"
 original=$(find "$work/good" -path '*model_executor/model_runner.py' -exec sha256sum {} +)
-whole() { [ "$(find "$work/good" -path '*model_executor/model_runner.py' -exec sha256sum {} +)" = "$original" ]; }
 inside_whole() { [ "$(inside find "$work/good" -path '*model_executor/model_runner.py' -exec sha256sum {} +)" = "$original" ]; }
 
 inside systemctl start --no-block sglaunch-good
@@ -108,7 +127,7 @@ expect "the server did not notice" [ "$(field server)" = "$server" ]
 expect "the unit did not notice" is ActiveState sglaunch-good active
 told "a killed supervisor is replaced, the server lives on"
 
-heard() { inside journalctl -q --no-pager -u "$1" | grep -q "$2"; }
+heard() { [ -n "$(inside journalctl -q --no-pager -u "$1" -g "$2" -n 1)" ]; }
 inside sed -i 's/^drain = "10s"/drain = "11s"/' "$work/good/launch.toml"
 inside systemctl reload sglaunch-good
 eventually 10 "the reload is told" heard sglaunch-good "reloaded: stop.drain from now on"
@@ -128,8 +147,23 @@ expect "the unit did not notice" is MainPID sglaunch-good "$shim"
 expect "it is still active" is ActiveState sglaunch-good active
 told "another program supervises, the server lives on"
 
+sampler=$(inside pgrep -f '[_]_gpu-sampler')
+inside kill -KILL "$sampler"
+another_sampler() { local now; now=$(inside pgrep -f '[_]_gpu-sampler') && [ "$now" != "$sampler" ]; }
+eventually 60 "another sampler reads the GPUs" another_sampler
+expect "the server did not notice" [ "$(field server)" = "$server" ]
+told "a killed sampler is replaced, the server lives on"
+
+inside kill -KILL "$(inside pgrep -f '[s]glang::scheduler' | head -n 1)"
+eventually 90 "the server of a killed rank is started again" says '"attempt":2,.*"ready":true'
+inside kill -KILL "$(field server)"
+eventually 90 "a killed server is started again" says '"attempt":3,.*"ready":true'
+expect "the unit stays active" is ActiveState sglaunch-good active
+expect "its main process is the same" is MainPID sglaunch-good "$shim"
+told "a killed rank, a killed server: another attempt, the same unit"
+
 inside "$work/sglaunch" restart good
-eventually 90 "the second attempt is ready" says '"attempt":2,.*"ready":true'
+eventually 90 "the next attempt is ready" says '"attempt":4,.*"ready":true'
 expect "the unit stays active" is MainPID sglaunch-good "$shim"
 told "sglaunch restart: another server, the same unit"
 
@@ -151,7 +185,7 @@ inside systemctl start --no-block sglaunch-good
 eventually 30 "its server lives" says '"server":[1-9]'
 inside "$work/sglaunch" stop --wait good
 restarts=$(show NRestarts sglaunch-good)
-eventually 10 "the unit has ended" sh -c "$(declare -f inside show); boot=$boot; case \$(show ActiveState sglaunch-good) in inactive|failed) ;; *) exit 1 ;; esac"
+eventually 10 "the unit has ended" over sglaunch-good
 sleep 1 # longer than RestartSec
 expect "what a person stopped stays stopped" is NRestarts sglaunch-good "$restarts"
 if inside systemctl is-active -q sglaunch-good; then echo "a stopped launch came back" >&2; exit 1; fi
@@ -160,10 +194,11 @@ told "sglaunch stop during the start is final"
 inside systemctl reset-failed sglaunch-good || true
 inside systemctl start --no-block sglaunch-good
 eventually 90 "it is ready" is ActiveState sglaunch-good active
-inside systemctl mask --runtime -q sglaunch-good 2>/dev/null || true
-expect "the file is patched while it serves" sh -c "$(declare -f inside); boot=$boot; work=$work; [ \"\$(inside find $work/good -path '*model_executor/model_runner.py' -exec sha256sum {} +)\" != '$original' ]"
+patched() { ! inside_whole; }
+expect "the file is patched while it serves" patched
 inside sh -c 'echo 1 >/sys/fs/cgroup/system.slice/sglaunch-good.service/cgroup.kill'
 eventually 30 "the file is restored after all was killed at one blow" inside_whole
+inside systemctl stop sglaunch-good # it was about to start again
 told "all killed at one blow: ExecStopPost restores the file"
 
 inside systemctl start sglaunch-wrong 2>/dev/null || true
@@ -187,6 +222,40 @@ expect "no environment is on show" sh -c "$(declare -f inside show); boot=$boot;
 inside "$work/sglaunch" stop --wait apart
 eventually 20 "the service is gone" is LoadState sglaunch-run-apart not-found
 told "run --detach is a transient service; stopped by name, nothing is left of it"
+
+journald=$(show MainPID systemd-journald)
+inside kill -STOP "$journald"
+inside "$work/sglaunch" run --detach --server.name=loud -- /bin/sh -c 'trap "exit 0" TERM; seq -f "%06.0f $1" 6000; : >"$0"; while :; do sleep 0.1; done' "$work/loud" "$(printf '%01000d' 0)" >/dev/null
+eventually 60 "the server has printed all, and journald nothing" inside test -e "$work/loud"
+inside kill -CONT "$journald"
+eventually 60 "the last line is in the journal" heard sglaunch-run-loud '^006000 0'
+expect "as is every other" [ "$(inside journalctl -q --no-pager -o cat -u sglaunch-run-loud | grep -cE '^[0-9]{6} 0{1000}$')" -eq 6000 ]
+inside "$work/sglaunch" stop --wait loud
+told "a journald that hangs holds nobody up, and gets every line later"
+
+inside systemctl start --no-block sglaunch-good
+eventually 90 "it is ready" is ActiveState sglaunch-good active
+powercut
+expect "the disk holds a patched file" sh -c "! sha256sum $work/disk/upper$work/good/stage/site/*/model_executor/model_runner.py | grep -q ${original%% *}"
+mkdir "$work/units/check.target.wants"
+ln -s ../sglaunch-good.service "$work/units/check.target.wants/"
+switch_on
+eventually 60 "systemd is up again" up
+eventually 90 "the unit that was enabled is ready" is ActiveState sglaunch-good active
+expect "recover has restored the file before anything was launched" sh -c "$(declare -f inside); boot=$boot
+	inside journalctl -q --no-pager -b -o cat -u sglaunch-good | awk '/restored .*model_runner.py/ {healed = 1} /server is process/ {exit !healed}'"
+expect "the new launch is patched again" patched
+inside systemctl stop sglaunch-good
+expect "the patched file is what it was" inside_whole
+told "a boot after a power cut: the file is restored, then the server starts"
+
+inside systemctl start --no-block sglaunch-theirs
+theirs() { inside "$work/sglaunch" status --json theirs | grep -q '"server":[1-9]'; }
+eventually 20 "root sees the launch of another user" theirs
+inside "$work/sglaunch" stop --wait theirs
+eventually 10 "the unit has ended" over sglaunch-theirs
+expect "nothing there has become root's" [ -z "$(inside find /var/lib/sglaunch -not -user nobody)" ]
+told "root asks and stops the launch of a unit with User="
 
 inside systemctl poweroff -ff >/dev/null 2>&1 || true
 wait "$boot" 2>/dev/null || true

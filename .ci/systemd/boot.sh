@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Boots this machine's own systemd as the first process of fresh namespaces; its
 # root is an overlay over the machine's, so that nothing outside changes. Runs
-# until systemd powers off. Needs root and cgroup v2.
+# until systemd powers off, or is killed as by a power cut. What was written is
+# there at the next boot, which has another boot id. Needs root and cgroup v2.
 #
-#   boot.sh DIR      DIR/units are its units; DIR/cgroup names its cgroup
+#   boot.sh DIR      DIR/units are its units; DIR/cgroup names its cgroup; DIR/disk,
+#                    a mounted file system, has what was written
 set -euo pipefail
 dir=$(realpath "$1")
-mkdir -p "$dir/ov" "$dir/root"
+mkdir -p "$dir/root"
 cgroup=$(findmnt -nt cgroup2 -o TARGET | head -n 1)/sglaunch-check.$$
 mkdir "$cgroup"
 echo "$cgroup" >"$dir/cgroup"
@@ -14,11 +16,14 @@ echo $$ >"$cgroup/cgroup.procs"
 export dir
 exec unshare --mount --pid --ipc --uts --cgroup --net --fork --kill-child bash -euc '
 mount --make-rprivate /
-mount -t tmpfs tmpfs "$dir/ov"
-mkdir "$dir/ov/upper" "$dir/ov/work"
 root=$dir/root
-mount -t overlay overlay -o "lowerdir=/,upperdir=$dir/ov/upper,workdir=$dir/ov/work" "$root"
+first=1
+if [ -d "$dir/disk/upper" ]; then first=; fi
+mkdir -p "$dir/disk/upper" "$dir/disk/work"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$dir/disk/upper,workdir=$dir/disk/work" "$root"
 mount -t proc proc "$root/proc"
+cat /proc/sys/kernel/random/uuid >"$dir/disk/boot_id"
+mount --bind "$dir/disk/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount -t sysfs -o ro sysfs "$root/sys"
 mount -t tmpfs -o mode=755 tmpfs "$root/dev"
 for n in null zero full random urandom tty; do
@@ -33,8 +38,10 @@ mount -t tmpfs tmpfs "$root/dev/shm"
 mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mount -t tmpfs tmpfs "$root/tmp"
 mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
-rm -f "$root/etc/machine-id"
-: >"$root/etc/machine-id"
+if [ "$first" ]; then
+	rm -rf "$root/etc/machine-id" "$root/var/lib/sglaunch" # a machine on which sglaunch has never run
+	tr -d - </proc/sys/kernel/random/uuid >"$root/etc/machine-id"
+fi
 mkdir -p "$root/run/systemd/system"
 printf "[Unit]\nRequires=basic.target\nAfter=basic.target\nAllowIsolate=yes\n" >"$root/run/systemd/system/check.target"
 cp -r "$dir/units/." "$root/run/systemd/system/"

@@ -37,6 +37,9 @@ func stage(args []string) error {
 	if err != nil {
 		return err
 	}
+	if s.Lib, err = rehearsal.BuildNVML(filepath.Join(args[0], "nvml")); err != nil {
+		return err
+	}
 	env := strings.Builder{}
 	for _, kv := range s.Env(scenario) {
 		name, value, _ := strings.Cut(kv, "=")

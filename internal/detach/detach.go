@@ -94,7 +94,7 @@ func (w Way) words(l Launch, handover string) []string {
 	properties := []string{
 		"Type=notify", "NotifyAccess=main", "KillMode=mixed", "Delegate=yes", "OOMPolicy=continue", "TasksMax=infinity",
 		"TimeoutStartSec=infinity", fmt.Sprintf("TimeoutStopSec=%d", int(l.Stop.Seconds())+1), "LimitCORE=0",
-		"SyslogIdentifier=sglaunch-" + l.Name, "ExecStopPost=-" + quoted(l.Program) + " " + l.Recover,
+		"LogRateLimitIntervalSec=0", "SyslogIdentifier=sglaunch-" + l.Name, "ExecStopPost=-" + quoted(l.Program) + " " + l.Recover,
 	}
 	if w.Kind == System { // a user's manager cannot raise them
 		properties = append(properties, "LimitNOFILE=1048576", "LimitMEMLOCK=infinity")

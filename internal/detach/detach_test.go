@@ -116,7 +116,7 @@ func TestHandedToAManager(t *testing.T) {
 	}
 	words := strings.Split(strings.TrimSpace(string(data)), "\n")
 	for _, want := range []string{
-		"--unit=sglaunch-run-glm.service", "--property=KillMode=mixed", "--setenv=SGLAUNCH_STATE=/s", "--setenv=HOME=/root",
+		"--unit=sglaunch-run-glm.service", "--property=KillMode=mixed", "--property=LogRateLimitIntervalSec=0", "--setenv=SGLAUNCH_STATE=/s", "--setenv=HOME=/root",
 		`--property=ExecStopPost=-"/opt/sg launch" recover`, "/opt/sg launch", "__handed",
 	} {
 		if !slices.Contains(words, want) {
