@@ -37,6 +37,9 @@ func Read(kind string, file, output []byte, requested int) (Result, error) {
 	if printed {
 		r.compare(table)
 	}
+	if r.Failed > 0 && r.Error == "" {
+		r.Error = printedError(output)
+	}
 	return r.honest(), nil
 }
 

@@ -61,6 +61,8 @@ func TestRead(t *testing.T) {
 			Result{Format: Own, Requested: 2, Completed: 2, Metrics: map[string]float64{"max_itl_ms": 5, "total_throughput": 7, "p99_e2e_ms": 8}}},
 		{"vllm", VLLM, `{"num_prompts": 10, "request_rate": "inf", "completed": 9, "failed": 1, "duration": 2.5, "request_goodput": null, "output_throughput": 50, "p99_e2el_ms": 80, "spec_decode_acceptance_length": 2.5}`, "", 0,
 			Result{Format: VLLM, Requested: 10, Completed: 9, Failed: 1, Seconds: 2.5, Metrics: map[string]float64{"output_throughput": 50, "p99_e2e_ms": 80, "accept_length": 2.5}}},
+		{"vllm's words", VLLM, `{"num_prompts": 8, "completed": 0, "failed": 8, "mean_ttft_ms": 0.0}`, "Failed requests during benchmark run detected (capping to 10):\nError 0: Service  Unavailable\nError 1: x\n", 8,
+			Result{Format: VLLM, Requested: 8, Failed: 8, Error: "Service Unavailable"}},
 		{"one batch", OneBatch, `{"run_name": "r", "batch_size": 16, "latency": 2.5, "input_throughput": 100, "output_throughput": 200, "overall_throughput": 300, "last_ttft": 0.5, "last_gen_throughput": -1, "acc_length": 3, "num_early_stopped": 2}`, "", 16,
 			Result{Format: OneBatch, Requested: 16, Completed: 16, Seconds: 2.5, Notes: []string{"2 answers stopped early"},
 				Metrics: map[string]float64{"input_throughput": 100, "output_throughput": 200, "total_throughput": 300, "max_ttft_ms": 500, "max_e2e_ms": 2500, "accept_length": 3}}},

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"sglaunch/internal/mask"
 )
 
 // labels of a printed table, in lower case, and what they say. Latencies are
@@ -26,6 +28,20 @@ var (
 	row     = regexp.MustCompile(`([A-Za-z][A-Za-z0-9 ().,/-]*): +(-?[0-9.]+(?:e[+-]?[0-9]+)?|inf|nan)\s*$`)
 	latency = regexp.MustCompile(`(mean|median|std|max|p[0-9.]+) (e2e latency|e2el|ttft|tpot|itl) \(ms\)$`)
 )
+
+// failure is how vllm tells of a request that failed.
+var failure = regexp.MustCompile(`(?m)^Error \d+: (.+)$`)
+
+// printedError is the first error that a client printed; "" = none.
+func printedError(output []byte) string {
+	if len(output) > MaxBytes {
+		output = output[len(output)-MaxBytes:]
+	}
+	if m := failure.FindSubmatch(output); m != nil {
+		return cut(mask.String(strings.Join(strings.Fields(string(m[1])), " ")))
+	}
+	return ""
+}
 
 // maxLine bounds a line of a table; a bar may be longer.
 const maxLine = 1024

@@ -15,7 +15,7 @@ var nightHTML string
 var page = template.Must(template.New("night").Funcs(template.FuncMap{
 	"verdict": verdict, "serving": serving, "percent": percent, "compared": compared, "fresh": fresh, "remark": remark,
 	"left": left, "failures": failures, "figures": figures, "figure": figure, "command": command, "commands": commands,
-	"clock": clock, "state": state, "spoilt": spoilt,
+	"clock": clock, "brief": brief, "clockOn": clockOn, "handOut": handOut, "measuredOn": measuredOn, "state": state, "spoilt": spoilt,
 	"hundred": func(x float64) string { return figureText(100 * x) },
 	"change":  func(x float64) string { return percent(1 + x) },
 	"bottom":  func(height, up int) int { return height - up },
@@ -27,12 +27,16 @@ func HTML(w io.Writer, s tune.Summary) error {
 		tune.Summary
 		Forest   *forest
 		Timeline *timeline
+		Pareto   *pareto
 	}{Summary: s}
 	if f, ok := drawForest(s); ok {
 		data.Forest = &f
 	}
 	if t, ok := drawTimeline(s); ok {
 		data.Timeline = &t
+	}
+	if p, ok := drawPareto(s); ok {
+		data.Pareto = &p
 	}
 	return page.Execute(w, data)
 }

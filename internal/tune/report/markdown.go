@@ -15,6 +15,9 @@ func Markdown(w io.Writer, s tune.Summary) error {
 	line("# %s\n", cell(s.Study.Name))
 	line("**%s.**\n", cell(verdict(s)))
 	line("%s.\n", cell(serving(s)))
+	if text := handOut(s); text != "" {
+		line("%s.\n", cell(text))
+	}
 	for _, label := range s.Labels {
 		line("> %s\n", cell(label))
 	}
@@ -35,10 +38,13 @@ type liner func(text string, args ...any)
 
 func head(line liner, s tune.Summary) {
 	line("From %s to %s, deadline %s. Objective: %s%s, smallest effect that counts: %.3g %%. %d launches.",
-		clock(s, s.Began), clock(s, s.Until), clock(s, s.Deadline), s.Study.Objective.Metric, on(s.Study.Objective.Load),
+		clockOn(s, s.Began), clock(s, s.Until), clock(s, s.Deadline), s.Study.Objective.Metric, on(s.Study.Objective.Load),
 		100*s.Study.MinimumEffect, len(s.Launches))
 	if s.Verdict != nil && s.Verdict.Noise > 0 {
 		line("Launches of one configuration scatter by %.2g %%.", 100*s.Verdict.Noise)
+	}
+	if text := measuredOn(s); text != "" {
+		line("Measured on %s.", cell(text))
 	}
 	if s.Broke != nil {
 		line("\nThe trials ended early: %s.", cell(s.Broke.Text))
@@ -100,12 +106,13 @@ func markdownFailures(line liner, s tune.Summary) {
 func markdownLaunches(line liner, s tune.Summary) {
 	names := figures(s)
 	line("## Launches\n")
+	line("The figure of a launch stands against those of the baseline before and after it; the baseline's own, against its neighbours.\n")
 	line("| # | time | stage | trial | point | %s | against the baseline | |", strings.Join(names, " | "))
 	line("|%s", strings.Repeat(" --- |", len(names)+7))
 	for _, l := range s.Launches {
 		start := fmt.Sprintf("| %d | %s | %s | %s |", l.N, clock(s, l.Began), l.Slot.Stage, cell(l.Trial.Name))
 		if len(l.Measured) == 0 {
-			line("%s |%s %s | %s |", start, strings.Repeat(" |", len(names)), percent(l.Ratio), cell(state(l)))
+			line("%s |%s %s | %s |", start, strings.Repeat(" |", len(names)), percent(l.Ratio), cell(brief(state(l))))
 		}
 		for _, m := range l.Measured {
 			var row []string
@@ -124,12 +131,17 @@ func spoilt(s tune.Summary, l tune.LaunchSummary, m tune.Measured) string {
 		return "not counted: " + strings.Join(m.Result.Notes, ", ")
 	}
 	if text := s.Study.Broken(m); text != "" {
-		return text
+		return brief(text)
 	}
 	if why := s.Study.Invalid(m); len(why) > 0 {
 		return why[0]
 	}
-	return state(l)
+	return brief(state(l))
+}
+
+// counts tells whether a run counts.
+func counts(s tune.Summary, m tune.Measured) bool {
+	return s.Study.Broken(m) == "" && len(s.Study.Invalid(m)) == 0
 }
 
 // cell keeps a text within its cell, and from being read as markup.

@@ -39,7 +39,9 @@ func summary(t *testing.T, launches int) tune.Summary {
 		"--moe-runner-backend":   {Values: []tune.Value{tune.TextValue("triton")}},
 	}
 	now := time.Date(2026, 2, 19, 22, 0, 0, 0, time.UTC)
-	plan, err := tune.NewPlan(s, tune.Outlook{Now: now, Zone: time.UTC})
+	plan, err := tune.NewPlan(s, tune.Outlook{Now: now, Zone: time.UTC, Facts: tune.Facts{
+		Versions: map[string]string{"sglang": "0.5.9", "torch": "2.9.1"}, Driver: "580.95", GPUs: []string{"GPU-a", "GPU-b"}, Model: "/models/glm 5 0123456789abcdef",
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +96,8 @@ func (p *player) step() bool {
 		rate := rates[p.trial] * (1 + p.noise[p.launches%len(p.noise)]) * (0.5 + float64(do.Point.Concurrency)/64)
 		p.now = p.now.Add(2 * time.Minute)
 		p.write(tune.Measured{Launch: do.Launch, Point: do.Point, Began: p.now.Add(-2 * time.Minute), Took: 2 * time.Minute, Result: bench.Result{
-			Requested: 100, Completed: 100, Metrics: map[string]float64{"output_throughput": rate, "p99_ttft_ms": 1e5 / rate},
-		}, File: "launches/1/chat@8.jsonl", Window: tune.Window{Celsius: 60 + float64(p.launches%4), ClockMHz: 1965, Watts: 3200, PowerCap: 0.4}})
+			Requested: 100, Completed: 100, Metrics: map[string]float64{"output_throughput": rate, "p99_ttft_ms": 1e5 / rate, "mean_tpot_ms": 1000 * float64(do.Point.Concurrency) / rate},
+		}, File: "launches/1/chat@8.jsonl", Window: tune.Window{Celsius: 60 + float64(p.launches%4), ClockMHz: 1965, Watts: 3200, PowerCap: powerCap(p.trial)}})
 	case tune.Stop:
 		p.write(tune.Ended{Launch: do.Launch, Outcome: "stopped"})
 	case tune.HandOver:
@@ -104,6 +106,13 @@ func (p *player) step() bool {
 		return false
 	}
 	return true
+}
+
+func powerCap(trial string) float64 {
+	if trial == "--chunked-prefill-size 8192" {
+		return 0.75
+	}
+	return 0.4
 }
 
 func (p *player) launch(do tune.Launch) {

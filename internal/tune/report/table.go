@@ -30,6 +30,33 @@ func serving(s tune.Summary) string {
 	return "no server was handed over yet"
 }
 
+// handOut says how a winner that does not serve is put to use; "" = there is
+// none.
+func handOut(s tune.Summary) string {
+	if s.Verdict == nil || s.Verdict.Winner == "" || s.Serving != nil && s.Serving.Trial == s.Verdict.Winner {
+		return ""
+	}
+	return "In the folder of the study lies winner.toml; sglaunch run -c winner.toml serves it"
+}
+
+// measuredOn names what else the figures depend on; "" = nothing is known.
+func measuredOn(s tune.Summary) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.Facts.Versions)) {
+		parts = append(parts, name+" "+s.Facts.Versions[name])
+	}
+	if s.Facts.Driver != "" {
+		parts = append(parts, "driver "+s.Facts.Driver)
+	}
+	if n := len(s.Facts.GPUs); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d GPUs", n))
+	}
+	if i := strings.LastIndexByte(s.Facts.Model, ' '); i > 0 { // after it comes a digest of its files
+		parts = append(parts, s.Facts.Model[:i])
+	}
+	return strings.Join(parts, ", ")
+}
+
 // percent writes a ratio as a change; "" where it is unknown.
 func percent(ratio float64) string {
 	if ratio == 0 {
@@ -78,13 +105,48 @@ func fresh(t tune.TrialSummary) string {
 func remark(s tune.Summary, t tune.TrialSummary) string {
 	switch {
 	case s.Verdict != nil && s.Verdict.Winner == t.ID:
-		return "the winner"
+		return join("the winner", heldBack(s, t))
 	case t.Finding != nil:
-		return t.Finding.Text
+		return join(t.Finding.Text, heldBack(s, t))
 	case t.Skipped != nil:
 		return t.Skipped.Text
 	}
 	return ""
+}
+
+// unlike is by how much of the time the power limit may hold a trial back more,
+// or less, than the baseline, before it is said.
+const unlike = 0.1
+
+// heldBack says where the power limit held a trial's GPUs back for more of the
+// time, or less, than the baseline's; "" = it did not.
+func heldBack(s tune.Summary, t tune.TrialSummary) string {
+	mine, base := capped(s, t.ID), capped(s, tune.BaselineID)
+	if d := mine - base; d < unlike && d > -unlike {
+		return ""
+	}
+	return fmt.Sprintf("the power limit held its GPUs back for %.0f %% of the time, the baseline's for %.0f %%", 100*mine, 100*base)
+}
+
+// capped is the share of the time in which the power limit held back the launches
+// of a trial that count.
+func capped(s tune.Summary, trial string) float64 {
+	sum, n := 0.0, 0
+	for _, l := range s.Launches {
+		for _, m := range l.Measured {
+			if l.Counts && l.Trial.ID == trial && !m.Point.Soak {
+				sum, n = sum+m.Window.PowerCap, n+1
+			}
+		}
+	}
+	return sum / float64(max(1, n))
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 // left are the trials without a figure, or that were dropped on the way.
@@ -172,6 +234,20 @@ func clock(s tune.Summary, t time.Time) string {
 		return ""
 	}
 	return t.In(s.Deadline.Location()).Format("15:04")
+}
+
+// clockOn is a time with its day.
+func clockOn(s tune.Summary, t time.Time) string {
+	return t.In(s.Deadline.Location()).Format("Monday 2 January 2006, 15:04")
+}
+
+// brief is the beginning of a text, for a cell; the rest is below Failures.
+func brief(text string) string {
+	const most = 70
+	if letters := []rune(text); len(letters) > most {
+		return string(letters[:most-1]) + "…"
+	}
+	return text
 }
 
 // state is what became of a launch, in a word or its reason.
