@@ -17,13 +17,26 @@ const (
 	maxActive   = 32
 )
 
+// unpadded is a message without the spaces that fill its line: copied from a
+// terminal, a line may be as wide as that was. One space is the message's own:
+// "Error in request: " of an exception without words.
+func unpadded(msg []byte) []byte {
+	if !bytes.HasSuffix(msg, []byte("  ")) {
+		return msg
+	}
+	return bytes.TrimRight(msg, " ")
+}
+
 // examine looks at a message with every rule whose literal stands in it.
 func (t *Tracker) examine() {
 	l := &t.line
-	msg := bytes.TrimRight(l.h.msg, " ") // copied from a terminal, a line is as wide as it was
+	msg := unpadded(l.h.msg)
 	if bytes.HasPrefix(msg, serverArgs) {
 		t.begin()
 		return
+	}
+	if isFrame(msg) {
+		msg = t.asRaised(msg)
 	}
 	open := l.node.open[l.key]
 	inFrames := open != nil && open.frames && !open.message && len(msg) > 0 && msg[0] == ' '

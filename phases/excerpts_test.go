@@ -116,6 +116,32 @@ EZ9999: Inner Error!
        Kernel task happen error, retCode=0x31, [vector core exception].[FUNC:PreCheckTaskErr][FILE:davinci_kernel_task.cc][LINE:1539]
 [2026-07-07 07:20:43] SIGQUIT received. signum=None, frame=None. It usually means one child failed.
 `},
+	{"a signal's stacks, of the thread that captures", "graph_capture ready=false failed=true cause=segfault", `
+Fatal Python error: Segmentation fault
+
+Current thread 0x00007f95ca716740 (most recent call first):
+  File "/x/sglang/srt/distributed/device_communicators/pynccl_wrapper.py", line 373 in ncclAllReduce
+  File "/x/sglang/srt/model_executor/cuda_graph_runner.py", line 380 in run_once
+  File "/x/sglang/srt/model_executor/cuda_graph_runner.py", line 300 in capture
+  File "/x/sglang/srt/managers/scheduler.py", line 1748 in run_scheduler_process
+`},
+	{"a signal's stacks, of the thread that serves", "serving ready=false failed=true cause=segfault", `
+Fatal Python error: Segmentation fault
+
+Thread 0x00007f95ca716740 (most recent call first):
+  File "/usr/lib/python3.10/threading.py", line 324 in wait
+
+Current thread 0x00007f95ca716741 (most recent call first):
+  File "/x/sglang/srt/managers/scheduler.py", line 1330 in run_batch
+  File "/x/sglang/srt/managers/scheduler.py", line 730 in event_loop_overlap
+`},
+	{"a request's error without words", "starting ready=false failed=false cause=none", `
+[2025-07-15 23:47:06] Error in request: ` + `
+Traceback (most recent call last):
+  File "/x/sglang/srt/function_call/kimik2_detector.py", line 217, in structure_info
+    raise NotImplementedError()
+NotImplementedError
+`},
 	{"a package whose absence is found out by another exception", "starting ready=false failed=true cause=version_mismatch", `
 importlib.metadata.PackageNotFoundError: No package metadata was found for flashinfer_python
 

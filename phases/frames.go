@@ -26,6 +26,25 @@ func (f *failure) keepFile(msg []byte) {
 	}
 }
 
+// asRaised writes a frame of a fatal signal's dump, "line 12 in f", as an
+// exception's traceback writes it: "line 12, in f".
+func (t *Tracker) asRaised(msg []byte) []byte {
+	_, rest, ok := bytes.Cut(msg, []byte(`", line `))
+	if !ok {
+		return msg
+	}
+	digits := 0
+	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+		digits++
+	}
+	if !bytes.HasPrefix(rest[digits:], []byte(" in ")) {
+		return msg
+	}
+	head := len(msg) - len(rest) + digits
+	t.scratch = append(append(append(t.scratch[:0], msg[:head]...), ','), msg[head:]...)
+	return t.scratch
+}
+
 // Frames returns the source files that the root failure's traceback runs
 // through, each once, as printed; nil where there is none. They tell whose code
 // failed: a patched file among them makes its patch a suspect.

@@ -14,6 +14,7 @@ type Tracker struct {
 	prefix   prefixer
 	memo     memo
 	found    []match // the rules that fit the message at hand
+	scratch  []byte  // a frame written anew
 	nodes    []*node
 	bySource map[string]*node
 	current  *node // of the last line
