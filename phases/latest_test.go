@@ -66,6 +66,7 @@ func hardToLeave() map[string]string {
 		"a start in an envelope, redrawn":          many(at(20, "x\r"+`{"log":"[2026-02-19 05:48:03] server_args=ServerArgs()\n"}`+"\n")),
 		"a habit in SGLang's form, redrawn": attempts(20, at(-1, "")) + strings.Repeat("x\r[2026-02-19 13:48:02] [2026-02-19 05:48:03 TP0] nothing\n", 3) +
 			strings.Repeat("nothing\n", 100) + many(at(199, "[2026-02-19 13:48:02] FooError: bar\n")),
+		"a node that begins at the end":   many(at(190, "svc  | [2026-02-19 05:48:03] server_args=ServerArgs()\n")),
 		"the only time":                   strings.ReplaceAll(many(at(20, "[2026-02-19 06:00:00 TP1] nothing\n")), "[2026-02-19 05:", "[TP0] [") + "ValueError: x\n",
 		"a node in colours":               many(at(20, "\x1b[32msvc  | [2026-02-19 05:48:03 TP0] nothing\n")),
 		"a start in colours":              many(at(20, "\x1b[32m[2026-02-19 05:48:03]\x1b[0m server_args=ServerArgs()\n")),
