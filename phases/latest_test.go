@@ -44,6 +44,7 @@ func hardToLeave() map[string]string {
 	a, b := sourced["compose"](0), sourced["compose"](1)
 	one := func(source string) func(int) string { return func(int) string { return source } }
 	two := func(n int) string { return []string{a, b}[n/2%2] }
+	const timeless = "[TP0] server_args=ServerArgs()\n[TP0] Load weight begin. avail mem=78.11 GB\n"
 	many := func(more func(int) string) string { return attempts(200, more) }
 	return map[string]string{
 		"nothing":                             many(at(-1, "")),
@@ -61,13 +62,20 @@ func hardToLeave() map[string]string {
 		"more nodes than are told apart":      many(at(20, relayed(strings.Repeat("[2026-02-19 05:48:03 TP0] nothing\n", 40), func(n int) string { return fmt.Sprintf("svc-%d  | ", n) }))),
 		"a node behind what was just learned": attempts(20, at(-1, "")) + strings.Repeat(">> [2026-02-19 05:48:03 TP0] nothing\n", 3) +
 			many(at(9, ">> svc  | a: 33%|###  | 1/3 [00:00<00:00][2026-02-19 05:48:03 TP0] nothing\n")),
-		"a server that has told nothing of itself": "[2026-02-19 05:48:02] Error in request: x\n" + strings.Repeat("nothing\n", 100) + many(at(-1, "")),
-		"a node behind its own bar, redrawn":       many(at(20, "x\rsvc  | a: 33%|###  | 1/3 [00:00<00:00][2026-02-19 05:48:03 TP0] nothing\n")),
-		"a start in an envelope, redrawn":          many(at(20, "x\r"+`{"log":"[2026-02-19 05:48:03] server_args=ServerArgs()\n"}`+"\n")),
+		"a server that told of itself late": "[2026-02-19 05:48:02] Error in request: x\n" + strings.Repeat("nothing\n", 100) +
+			"[2026-02-19 05:48:03 TP0] Load weight begin. avail mem=78.11 GB\n" + many(at(-1, "")),
+		"a node behind its own bar, redrawn": many(at(20, "x\rsvc  | a: 33%|###  | 1/3 [00:00<00:00][2026-02-19 05:48:03 TP0] nothing\n")),
+		"a start in an envelope, redrawn":    many(at(20, "x\r"+`{"log":"[2026-02-19 05:48:03] server_args=ServerArgs()\n"}`+"\n")),
 		"a habit in SGLang's form, redrawn": attempts(20, at(-1, "")) + strings.Repeat("x\r[2026-02-19 13:48:02] [2026-02-19 05:48:03 TP0] nothing\n", 3) +
 			strings.Repeat("nothing\n", 100) + many(at(199, "[2026-02-19 13:48:02] FooError: bar\n")),
-		"a node that begins at the end":   many(at(190, "svc  | [2026-02-19 05:48:03] server_args=ServerArgs()\n")),
-		"the only time":                   strings.ReplaceAll(many(at(20, "[2026-02-19 06:00:00 TP1] nothing\n")), "[2026-02-19 05:", "[TP0] [") + "ValueError: x\n",
+		"a node that begins at the end": many(at(190, "svc  | [2026-02-19 05:48:03] server_args=ServerArgs()\n")),
+		"the only time":                 strings.Repeat(timeless, 20) + "[2026-02-19 06:00:00 TP0] nothing\n" + strings.Repeat(timeless, 200) + "ValueError: x\n",
+		"one node more than are told apart": relayed(attempts(600, at(60, "[2026-02-19 05:48:03 TP0] Memory pool end. avail mem=4 GB\n")), func(n int) string {
+			if n == 122 {
+				return "svc-99  | "
+			}
+			return fmt.Sprintf("svc-%d  | ", n/2%maxSources)
+		}),
 		"a node in colours":               many(at(20, "\x1b[32msvc  | [2026-02-19 05:48:03 TP0] nothing\n")),
 		"a start in colours":              many(at(20, "\x1b[32m[2026-02-19 05:48:03]\x1b[0m server_args=ServerArgs()\n")),
 		"a start in an envelope":          many(at(20, `{"log":"[2026-02-19 05:48:03] server_args=ServerArgs()\n"}`+"\n")),
