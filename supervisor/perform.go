@@ -249,6 +249,7 @@ func (h *Hands) writeResult(e envelope) {
 		Outcome: field("outcome"), Cause: field("cause"), Phase: field("phase"), Text: mask.String(field("text")),
 	}
 	r.Ready, _ = e.Fields["ready"].(bool)
+	r.OutputCheck = checkOf(h.attemptFolder(e.Attempt).Events())
 	if report, ok := h.reader.Report(); ok {
 		r.Explain = explainJSON(report)
 		h.launch.memory.numbers(e.Attempt, report.Numbers)

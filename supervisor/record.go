@@ -59,17 +59,19 @@ func (r LaunchRecord) write(path string) error { return writeJSON(path, r) }
 // AttemptRecord is result.json of an attempt: how it went, in the words of the
 // vocabulary.
 type AttemptRecord struct {
-	V        int             `json:"v"`
-	Time     time.Time       `json:"time"`
-	Launch   string          `json:"launch"`
-	Attempt  int             `json:"attempt"`
-	Outcome  string          `json:"outcome,omitempty"`
-	Cause    string          `json:"cause,omitempty"`
-	Phase    string          `json:"phase,omitempty"`
-	Ready    bool            `json:"ready"`
-	Text     string          `json:"text,omitempty"`
-	Explain  json.RawMessage `json:"explain,omitempty"` // what the output says, as sglaunch explain tells it
-	Degraded []string        `json:"degraded,omitempty"`
+	V       int       `json:"v"`
+	Time    time.Time `json:"time"`
+	Launch  string    `json:"launch"`
+	Attempt int       `json:"attempt"`
+	Outcome string    `json:"outcome,omitempty"`
+	Cause   string    `json:"cause,omitempty"`
+	Phase   string    `json:"phase,omitempty"`
+	Ready   bool      `json:"ready"`
+	Text    string    `json:"text,omitempty"`
+	// OutputCheck is what the look at the answers has found, where there was one.
+	OutputCheck *serve.OutputCheck `json:"output_check,omitempty"`
+	Explain     json.RawMessage    `json:"explain,omitempty"` // what the output says, as sglaunch explain tells it
+	Degraded    []string           `json:"degraded,omitempty"`
 }
 
 func writeJSON(path string, v any) error {

@@ -1,9 +1,12 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"time"
 
 	"sglaunch/internal/history"
@@ -57,6 +60,30 @@ func (m *memory) checked(e envelope) {
 		all = append(all, history.Number{Name: history.CheckFigures + name, Value: numberOf(e.Fields[name])})
 	}
 	m.write(func(ctx context.Context) error { return m.db.RecordNumbers(ctx, m.launch, e.Attempt, all...) })
+}
+
+// checkOf reads from an attempt's events what its newest check has found; a
+// supervisor before this one may have made it. nil: there was none.
+func checkOf(events string) (found *serve.OutputCheck) {
+	data, err := os.ReadFile(events)
+	if err != nil {
+		return nil
+	}
+	asked := 0
+	for line := range bytes.Lines(data) {
+		var e envelope
+		if json.Unmarshal(line, &e) != nil {
+			continue
+		}
+		word := func(name string) string { s, _ := e.Fields[name].(string); return s }
+		switch {
+		case e.Event == "progress" && word("activity") == "output_check":
+			asked = int(numberOf(e.Fields["generations"]))
+		case e.Event == "checked":
+			found = &serve.OutputCheck{State: word("output_check"), Reason: word("reason"), Done: int(numberOf(e.Fields["answers"])), Of: asked}
+		}
+	}
+	return found
 }
 
 // numberOf reads a number of a report, as the machine gives it or as the

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"sglaunch/internal/serve"
 )
 
 const foundingPatch = "flashinfer-cutlass-autotune"
@@ -35,6 +38,16 @@ func TestWrongAnswersAreRemembered(t *testing.T) {
 	}
 	if data, err := os.ReadFile(kept[0]); err != nil || strings.Count(string(data), `"fault":"one token`) != 4 {
 		t.Errorf("%v\n%s", err, data)
+	}
+
+	var result struct {
+		Check serve.OutputCheck `json:"output_check"`
+	}
+	if err := json.Unmarshal(readFile(t, one(t, filepath.Join(b.dir, "state", "launches", "*", "attempts", "1", "result.json"))), &result); err != nil {
+		t.Error(err)
+	}
+	if c := result.Check; c.State != "corrupt" || c.Done != 4 || c.Of != 4 || !strings.Contains(c.Reason, "4 of 4") {
+		t.Errorf("result.json says of the check: %+v", c)
 	}
 
 	plan := []string{"patch", "plan", "-c", b.toml, "--"}

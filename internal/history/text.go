@@ -84,12 +84,20 @@ func (l Launch) outcome() string {
 		text = unknown
 	}
 	if l.Code != nil {
+		if *l.Code == 0 && a.failed() { // the launch failed at nothing: somebody ended it then
+			text += ", then stopped"
+		}
 		text += fmt.Sprintf(" (exit %d)", *l.Code)
 	}
 	if len(a.Changes) > 0 {
 		text += ", degraded"
 	}
 	return text
+}
+
+// failed reports whether an attempt ended in a way that nobody wished for.
+func (a Attempt) failed() bool {
+	return a.Outcome != "" && a.Outcome != "stopped" && a.Outcome != "ended"
 }
 
 // span finds a phase of the launch as a whole.

@@ -79,8 +79,16 @@ func TestTable(t *testing.T) {
 	serving := starting
 	serving.ID = "20261201T090000.000Z-dev-0003"
 	serving.Attempts = []Attempt{{N: 1, Began: day.Add(27 * time.Hour), Ready: day.Add(28 * time.Hour), Changes: []Change{{Rung: "x"}}}}
+	ended := func(id, outcome string) Launch {
+		l := starting
+		l.ID, l.Code = "20261201T090000.000Z-dev-"+id, new(int)
+		l.Attempts = []Attempt{{N: 1, Began: l.Began, Outcome: outcome}}
+		return l
+	}
 	var b strings.Builder
-	if err := WriteTable(&b, []Launch{serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"}}); err != nil {
+	if err := WriteTable(&b, []Launch{
+		ended("0006", "ended"), ended("0005", "hung"), serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "table.txt", b.String())

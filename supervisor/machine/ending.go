@@ -282,7 +282,8 @@ func (m *Machine) decide() {
 	r.settle()
 	m.count()
 	m.blameNeighbour()
-	m.say("attempt_ended", "", "outcome", string(r.Outcome), "cause", r.Cause,
+	outcome, cause := m.outcome()
+	m.say("attempt_ended", "", "outcome", string(outcome), "cause", cause,
 		"phase", r.Phase.String(), "ready", r.ready(), "text", r.Diagnosis.Text,
 		"line", r.Diagnosis.Line, "rank", r.Diagnosis.Rank, "fingerprint", m.fingerprint(),
 		"phase_seconds", m.now.Sub(r.PhaseAt).Seconds(), "quiet", m.quiet().Seconds())

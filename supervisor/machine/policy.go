@@ -66,6 +66,15 @@ func (m *Machine) passesThrough() bool {
 	return !m.opt.SGLang && !r.SGLang && !r.Diagnosis.SGLang && r.Exited != nil && r.Outcome == OutcomeCrashed && m.stop == nil
 }
 
+// outcome is how the attempt has ended, all things known. A command that is no
+// SGLang server and ends with status 0 has done what it was to do.
+func (m *Machine) outcome() (o Outcome, cause string) {
+	if m.passesThrough() && m.passThrough().Code == CodeStopped {
+		return OutcomeEnded, ""
+	}
+	return m.run.Outcome, m.run.Cause
+}
+
 func (m *Machine) passThrough() Decision {
 	s := *m.run.Exited
 	code := s.Code
