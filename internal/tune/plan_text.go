@@ -22,7 +22,7 @@ func (p Plan) Text() string {
 	if _, soak := p.Study.SoakPoint(); soak {
 		line("before the first one is measured, the load warms the GPUs up for %s at most", Minutes(p.Study.Gate.Soak))
 	}
-	line("%d launches fit, with the morning's: %d of %d trials are measured, then up to %d of the best %d times more, each beside the baseline",
+	line("%d launches fit, with the morning's: %d of %d trials are measured, then the best (%d at most) are launched %d times more, each time beside the baseline",
 		len(p.Launches), p.Arms, len(p.Trials)-1, p.Study.Finalists, p.Pairs)
 	line("a server serves at about %s", p.Ends.Format("15:04"))
 	if !math.IsInf(p.Smallest, 0) {

@@ -1,11 +1,13 @@
 package tune
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"sglaunch/internal/tune/bench"
+	"sglaunch/internal/tune/stat"
 )
 
 // Summary is a night as a person reads it, while it runs and after.
@@ -110,14 +112,37 @@ func (n *Night) launchSummary(l *launch) LaunchSummary {
 	if !s.Counts {
 		return s
 	}
-	s.Value = math.Exp(o.score)
-	if !bench.HigherIsBetter(n.plan.Study.Objective.Metric) {
-		s.Value = 1 / s.Value
-	}
+	s.Value = n.value(o.score)
 	if b, ok := n.beside(l); ok {
 		s.Ratio = math.Exp(o.score - b)
 	}
 	return s
+}
+
+// value is a score in the unit of the objective.
+func (n *Night) value(score float64) float64 {
+	if bench.HigherIsBetter(n.plan.Study.Objective.Metric) {
+		return math.Exp(score)
+	}
+	return math.Exp(-score)
+}
+
+// twoModes says of a trial whose launches gather at two places that they do: a
+// mean of both is neither. "" = they do not, or are too few to tell.
+func (n *Night) twoModes(t Trial) string {
+	low, high, ok := stat.Modes(scores(n.samples(t.ID, Screen, Narrow, Confirm)))
+	if !ok || mean(high)-mean(low) < math.Log1p(n.plan.Study.MinimumEffect) {
+		return ""
+	}
+	return fmt.Sprintf("two modes: of %d launches of %s, %d are at %.4g and %d at %.4g %s, and none between: something happens now and then",
+		len(low)+len(high), t.Name, len(low), n.value(mean(low)), len(high), n.value(mean(high)), n.plan.Study.Objective.Metric)
+}
+
+func mean(list []float64) (m float64) {
+	for _, x := range list {
+		m += x / float64(len(list))
+	}
+	return m
 }
 
 // labels are what has to be said beside every figure of the night.
@@ -127,6 +152,11 @@ func (n *Night) labels() (labels []string) {
 	}
 	if n.decided != nil && n.decided.Trend != 0 {
 		labels = append(labels, "drift: the baseline itself changed by "+signed(math.Exp(n.decided.Trend))+" over the night")
+	}
+	for _, t := range n.plan.Trials {
+		if text := n.twoModes(t); text != "" {
+			labels = append(labels, text)
+		}
 	}
 	if n.serving != nil && n.decided != nil && n.decided.Winner != "" && n.serving.Trial != n.decided.Winner && n.plan.Study.Promote == PromoteServe {
 		labels = append(labels, "degraded: the winner was to serve, and does not")

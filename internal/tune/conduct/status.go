@@ -130,7 +130,7 @@ func (st Status) Print(w io.Writer) error {
 	state := "not running"
 	switch {
 	case st.Done && st.Running:
-		state = "over; this command serves on"
+		state = "over; sglaunch tune run goes on serving"
 	case st.Done:
 		state = "over"
 	case st.Running:
@@ -138,9 +138,9 @@ func (st Status) Print(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%s: %s", st.Study, state)
 	if !st.Began.IsZero() {
-		fmt.Fprintf(w, ", began %s, a server serves by %s", st.Began.Local().Format("Mon 15:04"), st.Deadline.Local().Format("Mon 15:04"))
+		fmt.Fprintf(w, ", began %s, deadline %s", st.Began.Local().Format("Mon 15:04"), st.Deadline.Local().Format("Mon 15:04"))
 	}
-	fmt.Fprintf(w, "\n  trials: %d, %d measured, %d not tried; %d launches, %d failed\n", st.Trials, st.Measured, st.Skipped, st.Launches, st.Failed)
+	fmt.Fprintf(w, "\n  trials: %d, %d measured, %d left out; %d launches, %d failed\n", st.Trials, st.Measured, st.Skipped, st.Launches, st.Failed)
 	if n := st.Now; n != nil {
 		doing := "starts"
 		switch {
