@@ -52,11 +52,12 @@ func MemoryGroups(root string, pid int) []MemoryGroup {
 		hierarchy
 		read func(string) (GroupMemory, error)
 	}{{unified, readMemory2}, {memoryGroups, readMemory1}} {
-		for _, p := range h.places(string(mounts), string(groups)) {
-			for name, folder := range p.upwards() {
-				all = append(all, MemoryGroup{Name: name, folder: filepath.Join(root, folder), read: h.read})
-			}
-			break // a second mount shows the same groups
+		places := h.places(string(mounts), string(groups))
+		if len(places) == 0 {
+			continue
+		}
+		for name, folder := range places[0].upwards() { // a second mount shows the same groups
+			all = append(all, MemoryGroup{Name: name, folder: filepath.Join(root, folder), read: h.read})
 		}
 	}
 	return all

@@ -11,17 +11,34 @@ const slack = 1.25
 
 // pace is what the steps of a launch took at most, in this night.
 type pace struct {
-	start   map[string]time.Duration // by trial
-	slowest time.Duration            // start of any trial
-	load    time.Duration            // one point
+	start map[string]starts // by trial
+	load  time.Duration     // one point
+}
+
+// starts are those of a trial. The first may have compiled what the next ones
+// find, so it speaks only until there is another.
+type starts struct {
+	seen int
+	took time.Duration
 }
 
 func (p *pace) started(trial string, took time.Duration) {
 	if p.start == nil {
-		p.start = map[string]time.Duration{}
+		p.start = map[string]starts{}
 	}
-	p.start[trial] = max(p.start[trial], took)
-	p.slowest = max(p.slowest, took)
+	s := p.start[trial]
+	if s.seen++; s.seen > 2 {
+		took = max(took, s.took)
+	}
+	p.start[trial] = starts{s.seen, took}
+}
+
+// slowest is the start of the trial that starts most slowly.
+func (p *pace) slowest() (most time.Duration) {
+	for _, s := range p.start {
+		most = max(most, s.took)
+	}
+	return most
 }
 
 // expect is what the steps of a launch of the trial take, by what this night
@@ -29,7 +46,7 @@ func (p *pace) started(trial string, took time.Duration) {
 func (n *Night) expect(trial string) Estimate {
 	e := n.plan.Expect
 	return Estimate{
-		Start:   stretch(cmp.Or(n.pace.start[trial], n.pace.slowest, e.Start)),
+		Start:   stretch(cmp.Or(n.pace.start[trial].took, n.pace.slowest(), e.Start)),
 		Load:    stretch(cmp.Or(n.pace.load, e.Load)),
 		Release: e.Release,
 	}

@@ -225,6 +225,7 @@ func anyWorld(t *rapid.T) *world {
 	w.study.Search = rapid.SampledFrom([]string{OneAtATime, Product, Halving}).Draw(t, "search")
 	w.study.Promote = rapid.SampledFrom([]string{PromoteAsk, PromoteServe}).Draw(t, "promote")
 	w.study.Deadline.In = time.Duration(rapid.IntRange(40, 700).Draw(t, "minutes")) * time.Minute
+	w.study.Gate.Soak = rapid.SampledFrom([]time.Duration{0, 5 * time.Minute}).Draw(t, "soak")
 	w.study.Loads[0].Concurrency = rapid.SampledFrom([][]int{{32}, {8, 32}, {1, 8, 32}}).Draw(t, "concurrency")
 	if w.study.Search != OneAtATime {
 		w.study.Axes["--mem-fraction-static"] = Axis{Values: []Value{TextValue("0.8"), TextValue("0.9")}}
