@@ -89,10 +89,14 @@ sglang-1  | [2026-02-19 05:48:05 TP1] Load weight begin. avail mem=78.11 GB
 sglang-1  | [2026-02-19 05:48:03 TP0] Load weight begin. avail mem=78.11 GB
 [2026-02-19 05:48:04 TP0] nothing that anybody knows
 `,
+	// Of what a line shows, an escape sequence is no part.
+	serving + "[2026-02-19 05:48:03 TP0] Decode batch, \x1b]0;x\a#running-req: 3\n",
 	// A relay's time in SGLang's own form is none of SGLang's.
 	strings.Repeat("[2026-02-19 13:48:02] [2026-02-19 05:48:02 TP0] Load weight begin. avail mem=78.11 GB\n", 2) +
 		"[2026-02-19 13:48:02] nothing\n[2026-02-19 13:48:02] FooError: bar\n",
 	serving + "[2026-02-19 13:48:02] [TP1] nothing\n",
+	serving + strings.Repeat("[2026-02-19 13:48:02] [2026-02-19 05:48:02 TP0] nothing\n", 2) +
+		"[2026-02-19 13:48:09] INFO:     192.0.2.1:5 - \"POST /generate HTTP/1.1\" 200 OK\n",
 	// Copied from a terminal, a message is as wide as that.
 	serving + "[2026-02-19 05:48:02 TP0] nothing\nAborted" + strings.Repeat(" ", 90) + "\n",
 	// What is drawn over a text is a line as well.

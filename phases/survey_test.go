@@ -51,6 +51,8 @@ var hardToSurvey = []string{
 	// Who spoke last is whose an exception is that nobody relayed.
 	twoServing + strings.Repeat("a  | nothing\nb  | nothing\n", 3) + "a  | nothing\n" + otherwise,
 	twoServing + strings.Repeat("a  | nothing\nb  | nothing\n", 3) + "\n" + otherwise,
+	// A stream is of nobody in particular until somebody relays a start.
+	strings.Repeat("nothing\n", 3) + relayed(serving, func(int) string { return "a  | " }) + "[2026-02-19 05:48:03] nothing\n" + otherwise,
 	// Each attempt has its own ranks.
 	strings.Repeat(serving+"[2026-02-19 05:48:03 TP1] nothing\n[2026-02-19 05:48:03 TP1] nothing\n", 2),
 	// The time of a fault without one is that of its own source's last line.
@@ -215,6 +217,11 @@ func TestSurveyTellsNothingApart(t *testing.T) {
 	}
 	if looked := lookedAt(NewTracker(BuiltinRules()), s, []byte(log.String())); looked > 20 {
 		t.Errorf("%d of 4004 lines were looked at", looked)
+	}
+	two := []byte(twoServing + strings.Repeat("a  | nothing\nb  | nothing\n", 1000))
+	s.look(two)
+	if looked := lookedAt(NewTracker(BuiltinRules()), s, two); looked > 20 {
+		t.Errorf("%d of 2008 lines of two nodes were looked at", looked)
 	}
 }
 
