@@ -133,7 +133,7 @@ func (s Setup) costOfAnswers(o machine.OutputCheck) preflight.Check {
 	cannot, wanted := s.cannotCheck(), o.Mode == "always" || o.Mode == "auto" && len(s.Patches) > 0
 	switch {
 	case o.Mode == "auto" && !wanted:
-		c.Found = "none, unless a fallback changes something"
+		c.Found = "none, unless something was changed since the last launch that served, or is by a fallback"
 	case !wanted:
 		c.Found = "none: it is off"
 	case cannot != "":

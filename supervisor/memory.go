@@ -159,7 +159,7 @@ func (m *memory) before(window time.Duration) machine.Begin {
 	if good, ok, err := m.db.LastGood(ctx, m.name); err != nil {
 		m.fail(err)
 	} else if ok {
-		b.LastGood = &machine.LastGood{Changed: !m.asked.SameServer(good.Key), Patches: good.Key.PatchNames()}
+		b.LastGood = &machine.LastGood{Changed: !m.asked.SameServer(good.Key), Patches: good.Key.PatchNames(), Differs: m.differs(ctx, good)}
 	}
 	earlier, err := m.db.Earlier(ctx, m.name, m.asked, time.Now().Add(-window))
 	if err != nil {

@@ -353,3 +353,50 @@ func TestMemoryWithoutADatabase(t *testing.T) {
 		t.Errorf("of a path that is no file it says %q", r.said)
 	}
 }
+
+// What a person has changed since the last launch that served is named; another
+// model is another server.
+func TestMemoryOfWhatDiffers(t *testing.T) {
+	dir, caches := stateDir(t), t.TempDir()
+	t.Setenv("SGLANG_CACHE_DIR", caches)
+	tuning := filepath.Join(caches, "flashinfer", "autotune", "0.6.11", "sm100", "00", "rank_tp0_pp0_dp0.json")
+	must(t, os.MkdirAll(filepath.Dir(tuning), 0o700))
+	must(t, os.WriteFile(tuning, []byte("{}"), 0o600))
+	long := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(tuning, long, long))
+	r := remember(t, dir)
+	r.play(r.honest(), "start", "ready", "stop")
+	r.finish(0)
+
+	differs := func(change func(*memory)) []string {
+		next := remember(t, dir)
+		defer next.finish(0)
+		next.look.setup.Env = []string{"SGLANG_CACHE_DIR=" + caches}
+		change(next.memory)
+		b := next.before(time.Hour)
+		if b.LastGood == nil {
+			t.Fatal("no last good launch")
+		}
+		return b.LastGood.Differs
+	}
+	if d := differs(func(*memory) {}); len(d) != 0 {
+		t.Errorf("nothing has changed, and %q differs", d)
+	}
+	if d := differs(func(m *memory) { m.asked.Flags = "other" }); len(d) != 1 || !strings.Contains(d[0], "flags") {
+		t.Errorf("other flags: %q", d)
+	}
+	if d := differs(func(m *memory) { m.asked.Flags, m.asked.Model = "other", "other" }); len(d) != 0 {
+		t.Errorf("another model: %q", d)
+	}
+	aside := tuning + asideMark + "1" // of a launch whose answers were wrong
+	must(t, os.WriteFile(aside, []byte("{}"), 0o600))
+	soon := time.Now().Add(time.Hour)
+	must(t, os.Chtimes(aside, soon, soon))
+	if d := differs(func(*memory) {}); len(d) != 0 {
+		t.Errorf("a cache was put aside, and %q differs", d)
+	}
+	must(t, os.Chtimes(tuning, soon, soon))
+	if d := differs(func(*memory) {}); len(d) != 1 || !strings.Contains(d[0], "autotune cache") {
+		t.Errorf("another cache: %q", d)
+	}
+}

@@ -14,7 +14,7 @@ import (
 
 // OutputCheck says whether and how the answers of a ready server are looked at.
 type OutputCheck struct {
-	Mode string // auto (patched or changed by a rung), always, off; "" = off
+	Mode string // auto (where something was changed; see checkedFor), always, off; "" = off
 	CheckSize
 	// Cannot says why this server cannot be asked for answers; "" = it can.
 	Cannot string `json:",omitempty"`
@@ -53,17 +53,33 @@ const (
 // answers could suffer from.
 func (m *Machine) changed() bool { return len(m.run.Patches) > 0 || len(m.steps) > 0 }
 
-// wantsCheck reports whether the answers of this attempt are looked at. Once
-// they were wrong in a launch, those of what runs instead are looked at too:
-// else nobody would know whether the change was to blame.
+// wantsCheck reports whether the answers of this attempt are looked at.
 func (m *Machine) wantsCheck() bool {
 	switch m.opt.Check.Mode {
 	case "always":
 		return true
 	case "auto":
-		return m.changed() || m.doubted
+		return m.checkedFor() != ""
 	}
 	return false
+}
+
+// checkedFor says why answers are looked at that nobody has asked to look at
+// always; "" = nothing was changed. Once they were wrong in a launch, those of
+// what runs instead are looked at too: else nobody would know whether the change
+// was to blame.
+func (m *Machine) checkedFor() string {
+	switch {
+	case len(m.run.Patches) > 0:
+		return "it runs patched"
+	case len(m.steps) > 0:
+		return "a fallback has changed something"
+	case m.doubted:
+		return "they were wrong before"
+	case m.lastGood != nil && len(m.lastGood.Differs) > 0:
+		return "since the last launch that served there is another: " + strings.Join(m.lastGood.Differs, ", ")
+	}
+	return ""
 }
 
 // check begins the way from ready to announced.
@@ -78,8 +94,11 @@ func (m *Machine) check() {
 	default:
 		m.run.CheckAsked = m.now
 		m.enter(StateChecking, 0)
-		m.say("progress", "asked for "+c.CheckSize.String(),
-			"activity", "output_check", "generations", c.Generations, "tokens", c.Generations*c.Tokens)
+		text, why := "asked for "+c.CheckSize.String(), m.checkedFor()
+		if why != "" {
+			text += ", because " + why
+		}
+		m.say("progress", text, "reason", why, "activity", "output_check", "generations", c.Generations, "tokens", c.Generations*c.Tokens)
 		m.do(CheckOutput{c.CheckSize})
 	}
 }
@@ -143,7 +162,7 @@ func (m *Machine) corrupt(b Checked) {
 	m.say("checked", "", m.checkFields(b, CheckCorrupt, own)...)
 	why := "its answers are wrong: " + b.Corrupt
 	if own {
-		m.say("verdict", why+"; nothing was changed in this attempt, so no change of sglaunch's is to blame",
+		m.say("verdict", why+"; nothing was changed in this attempt, so no change of sglaunch's is to blame"+m.theirs(),
 			"outcome", string(OutcomeUnhealthy), "cause", "output_corrupt", "phase", m.run.Phase.String(), "acted", false)
 		for _, name := range m.doubtful {
 			m.say("patch", "", "patch", name, "output_checked", CheckInnocent)
@@ -160,6 +179,14 @@ func (m *Machine) corrupt(b Checked) {
 	}
 	m.odd(why)
 	m.announce()
+}
+
+// theirs says what a person has changed, where the answers were looked at for that.
+func (m *Machine) theirs() string {
+	if m.lastGood == nil || len(m.lastGood.Differs) == 0 {
+		return ""
+	}
+	return "; " + m.checkedFor()
 }
 
 // checkFields is what the records keep of a check. sound: later ones may be held

@@ -35,6 +35,9 @@ type LastGood struct {
 	// Changed: something else than the patches differs too (command,
 	// versions, machine), so that a patch cannot be blamed for being new.
 	Changed bool `json:"changed,omitempty"`
+	// Differs says, in words, what a person has changed since that answers may
+	// suffer from: flags, environment, versions, an autotune cache.
+	Differs []string `json:"differs,omitempty"`
 }
 
 // Earlier is what a launch that gave up or died leaves to the next one of the

@@ -168,6 +168,7 @@ func (a *actor) beginning(g args) Begin {
 		if good != "" {
 			b.LastGood.Patches = strings.Split(good, ",")
 		}
+		b.LastGood.Differs = g.list("differs")
 	}
 	if ago := g.list("spawns"); len(ago) > 0 {
 		b.Earlier = &Earlier{Cause: g.named["cause"], Same: int(g.number("same", 0))}
