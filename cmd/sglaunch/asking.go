@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"sglaunch/internal/serve"
 	"sglaunch/internal/statedir"
 	"sglaunch/supervisor"
 )
-
-// openToAsk is where the launches are that this process asks. Once, since root
-// is no longer root afterwards where they are another user's.
-var openToAsk = sync.OnceValues(statedir.OpenToAsk)
 
 // chosen are the launches that the words mean: the named one, or all that live.
 func chosen(dir statedir.Dir, args []string) ([]supervisor.Outside, error) {
@@ -30,7 +25,7 @@ func chosen(dir statedir.Dir, args []string) ([]supervisor.Outside, error) {
 
 // theOne is the living launch that the words mean.
 func theOne(args []string) (supervisor.Outside, error) {
-	dir, err := openToAsk()
+	dir, err := statedir.OpenToAsk()
 	if err != nil {
 		return supervisor.Outside{}, err
 	}

@@ -52,7 +52,7 @@ exit code.`,
 
 // attach follows a launch until it ends or the person has seen enough.
 func attach(ctx context.Context, l supervisor.Outside, lines int, stdout, stderr io.Writer) error {
-	dir, err := openToAsk()
+	dir, err := statedir.OpenToAsk()
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"sglaunch/internal/statedir"
 )
 
 // newDocsCommand is for whoever packages sglaunch.
@@ -94,7 +96,7 @@ func completeNames(c *cobra.Command, args []string, _ string) ([]string, cobra.S
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	dir, err := openToAsk()
+	dir, err := statedir.OpenToAsk()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

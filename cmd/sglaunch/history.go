@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sglaunch/internal/history"
+	"sglaunch/internal/statedir"
 )
 
 func newHistoryCommand() *cobra.Command {
@@ -26,7 +27,7 @@ attempt that became ready. It may be asked while launches run.`,
 			if limit < 1 {
 				return &exitError{exitUsage, fmt.Errorf("cannot show %d launches: at least 1", limit), ""}
 			}
-			dir, err := openToAsk()
+			dir, err := statedir.OpenToAsk()
 			if err != nil {
 				return err
 			}

@@ -36,7 +36,7 @@ ended says how.
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := openToAsk()
+			dir, err := statedir.OpenToAsk()
 			if err != nil {
 				return err
 			}

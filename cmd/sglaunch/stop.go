@@ -12,6 +12,7 @@ import (
 
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
+	"sglaunch/internal/statedir"
 	"sglaunch/supervisor"
 )
 
@@ -89,7 +90,7 @@ func stopLaunch(ctx context.Context, w io.Writer, l supervisor.Outside, now bool
 
 // tellEnd says how a launch has ended.
 func tellEnd(ctx context.Context, w io.Writer, name string) error {
-	dir, err := openToAsk()
+	dir, err := statedir.OpenToAsk()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
 	"sglaunch/supervisor"
 	"sglaunch/supervisor/journal"
 )
@@ -70,7 +71,7 @@ func upgrade(c *cobra.Command, l supervisor.Outside, program string) error {
 
 // awaitSuccessor waits until another supervisor than before answers.
 func awaitSuccessor(ctx context.Context, name string, before int) (pid int, err error) {
-	dir, err := openToAsk()
+	dir, err := statedir.OpenToAsk()
 	if err != nil {
 		return 0, err
 	}

@@ -19,17 +19,19 @@ func OpenToAsk() (Dir, error) {
 	if err != nil {
 		return Dir{}, err
 	}
-	if err := becomeOwner(d.State); err != nil {
+	if err := d.becomeOwner(); err != nil {
 		return Dir{}, err
 	}
 	return d, d.make()
 }
 
-// becomeOwner makes root the owner of a folder, if that is somebody else.
-func becomeOwner(path string) error {
+// becomeOwner makes root the owner of the state directory, if that is somebody
+// else. The environment then says where it is: that user would look elsewhere.
+func (d Dir) becomeOwner() error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+	path := d.State
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -49,5 +51,5 @@ func becomeOwner(path string) error {
 	if err := errors.Join(syscall.Setgroups([]int{gid}), syscall.Setgid(gid), syscall.Setuid(uid)); err != nil {
 		return fmt.Errorf("cannot ask as %s, to whom %q belongs: %w", userName(owner.Uid), path, err)
 	}
-	return nil
+	return errors.Join(os.Setenv("SGLAUNCH_STATE", d.State), os.Setenv("SGLAUNCH_RUNTIME", d.Runtime))
 }
