@@ -72,7 +72,24 @@ func (o object) result(kind string, requested int) (Result, error) {
 	r.Seconds, _ = o.number("duration")
 	r.Requested = max(r.Requested, r.Completed+o.count("failed"))
 	r.Failed = r.Requested - r.Completed
+	r.Notes = o.behind(r)
 	return r, nil
+}
+
+// kept is the share of the requests a second that a client was asked for which it
+// has to reach, or it is said that it did not.
+const kept = 0.95
+
+// behind tells that fewer requests a second were done than were asked for. That
+// may be the server's limit as well as the client's: what the client did
+// meanwhile tells which.
+func (o object) behind(r Result) []string {
+	asked, ok := o.number("request_rate")
+	done, too := r.Metrics["request_throughput"]
+	if !ok || !too || r.Completed == 0 || done >= kept*asked {
+		return nil
+	}
+	return []string{fmt.Sprintf("asked for %.4g requests/s, %.4g were done", asked, done)}
 }
 
 // oneBatch reads what bench_one_batch_server writes: one batch, its times in

@@ -108,6 +108,9 @@ func (t *teller) measured(b tune.Measured) string {
 	if b.Result.Failed > 0 {
 		text += fmt.Sprintf(", %d of %d requests failed", b.Result.Failed, b.Result.Requested)
 	}
+	for _, note := range b.Result.Notes {
+		text += "; " + note
+	}
 	if why := t.study.Invalid(b); len(why) > 0 {
 		text += "; it does not count: " + strings.Join(why, ", ")
 	}

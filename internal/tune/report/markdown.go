@@ -136,7 +136,15 @@ func spoilt(s tune.Summary, l tune.LaunchSummary, m tune.Measured) string {
 	if why := s.Study.Invalid(m); len(why) > 0 {
 		return why[0]
 	}
-	return brief(state(l))
+	return join(brief(state(l)), noted(m.Result.Notes))
+}
+
+// noted is the first of the notes on a run; the others are in the journal.
+func noted(notes []string) string {
+	if len(notes) < 2 {
+		return strings.Join(notes, "")
+	}
+	return fmt.Sprintf("%s, and %d more notes", notes[0], len(notes)-1)
 }
 
 // counts tells whether a run counts.

@@ -108,6 +108,16 @@ func (p *player) step() bool {
 	return true
 }
 
+// A note on a run is told beside it, with those that do not fit counted.
+func TestNotesAreTold(t *testing.T) {
+	s := summary(t, 1000)
+	s.Launches[1].Measured[0].Result.Notes = []string{"asked for 16 requests/s, 9.5 were done", "the table says x", "the table says y"}
+	var b bytes.Buffer
+	if err := Markdown(&b, s); err != nil || !strings.Contains(b.String(), "| counts; asked for 16 requests/s, 9.5 were done, and 2 more notes |") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 func powerCap(trial string) float64 {
 	if trial == "--chunked-prefill-size 8192" {
 		return 0.75
