@@ -89,7 +89,7 @@ type Facts struct {
 	Driver   string            `json:"driver,omitempty"`
 	GPUs     []string          `json:"gpus,omitempty"`    // UUIDs
 	Model    string            `json:"model,omitempty"`   // path and revision
-	Bench    string            `json:"bench,omitempty"`   // version of the client
+	Bench    string            `json:"bench,omitempty"`   // clients that do not come with the server: version, or digest
 	Patches  map[string]string `json:"patches,omitempty"` // digest by name
 }
 

@@ -6,12 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/tune"
+	"sglaunch/internal/tune/bench"
 	"sglaunch/patch"
 )
 
@@ -36,6 +40,7 @@ func (s *site) learn(ctx context.Context) tune.Facts {
 			}
 		}
 	}
+	f.Bench = s.clientFact(ctx)
 	for _, list := range [][]patch.Patch{s.base.Patches, s.study.Patches} {
 		for _, p := range list {
 			text, _ := json.Marshal(p)
@@ -51,6 +56,47 @@ func (s *site) learn(ctx context.Context) tune.Facts {
 		}
 	}
 	return f
+}
+
+// clientFact says what the clients are that do not come with the server: vllm by
+// its version, a command of one's own by the files that it names.
+func (s *site) clientFact(ctx context.Context) string {
+	var all []string
+	for _, l := range s.study.Loads {
+		switch {
+		case len(l.Command) > 0:
+			all = append(all, l.Name+" "+filesFact(append(slices.Clone(l.Command), l.Args...), s.folder))
+		case l.Bench == bench.VLLM:
+			if in, err := patch.FindInterpreter(ctx, []string{"vllm"}, s.folder, s.environment()); err == nil {
+				if found, err := patch.Locate(ctx, in, "vllm"); err == nil {
+					all = append(all, l.Name+" vllm "+found.Version)
+				}
+			}
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// scriptMost is how large a script may be: what is larger is a data set.
+const scriptMost = 1 << 20
+
+// filesFact is a digest of the small files among the words of a command.
+func filesFact(argv []string, dir string) string {
+	var content []byte
+	for i, arg := range argv {
+		path := arg
+		if found, err := exec.LookPath(arg); i == 0 && err == nil {
+			path = found
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() <= scriptMost {
+			text, _ := os.ReadFile(path)
+			content = append(content, text...)
+		}
+	}
+	return shortSum(string(content))
 }
 
 // modelFact is the model and what its files say that it is: weights are not
