@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -104,6 +105,20 @@ func logEvent(log zerolog.Logger, e envelope) {
 		line.Interface("fields", e.Fields)
 	}
 	line.Send()
+}
+
+// eachEvent reads an attempt's events.jsonl; a line that is torn is passed over.
+func eachEvent(path string, f func(envelope)) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	for line := range bytes.Lines(data) {
+		var e envelope
+		if json.Unmarshal(line, &e) == nil {
+			f(e)
+		}
+	}
 }
 
 // appender writes to one file at a time and opens the next when asked for it.

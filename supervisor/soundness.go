@@ -1,12 +1,9 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"time"
 
 	"sglaunch/internal/history"
@@ -65,16 +62,8 @@ func (m *memory) checked(e envelope) {
 // checkOf reads from an attempt's events what its newest check has found; a
 // supervisor before this one may have made it. nil: there was none.
 func checkOf(events string) (found *serve.OutputCheck) {
-	data, err := os.ReadFile(events)
-	if err != nil {
-		return nil
-	}
 	asked := 0
-	for line := range bytes.Lines(data) {
-		var e envelope
-		if json.Unmarshal(line, &e) != nil {
-			continue
-		}
+	eachEvent(events, func(e envelope) {
 		word := func(name string) string { s, _ := e.Fields[name].(string); return s }
 		switch {
 		case e.Event == "progress" && word("activity") == "output_check":
@@ -82,7 +71,7 @@ func checkOf(events string) (found *serve.OutputCheck) {
 		case e.Event == "checked":
 			found = &serve.OutputCheck{State: word("output_check"), Reason: word("reason"), Done: int(numberOf(e.Fields["answers"])), Of: asked}
 		}
-	}
+	})
 	return found
 }
 
