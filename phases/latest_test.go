@@ -70,8 +70,8 @@ func hardToLeave() map[string]string {
 			strings.Repeat("nothing\n", 100) + many(at(199, "[2026-02-19 13:48:02] FooError: bar\n")),
 		"a node that begins at the end": many(at(190, "svc  | [2026-02-19 05:48:03] server_args=ServerArgs()\n")),
 		"the only time":                 strings.Repeat(timeless, 20) + "[2026-02-19 06:00:00 TP0] nothing\n" + strings.Repeat(timeless, 200) + "ValueError: x\n",
-		"one node more than are told apart": relayed(attempts(600, at(60, "[2026-02-19 05:48:03 TP0] Memory pool end. avail mem=4 GB\n")), func(n int) string {
-			if n == 122 {
+		"one node more than are told apart": relayed(attempts(600, at(79, "[2026-02-19 05:48:03 TP0] Memory pool end. avail mem=4 GB\n")), func(n int) string {
+			if n == 160 {
 				return "svc-99  | "
 			}
 			return fmt.Sprintf("svc-%d  | ", n/2%maxSources)
