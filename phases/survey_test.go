@@ -59,9 +59,9 @@ var hardToSurvey = []string{
 	relayed(serving+serving, func(n int) string { return []string{"a  | ", "b  | "}[n%2] }) +
 		"a  | [2026-02-19 06:00:01] nothing\nb  | [2026-02-19 06:00:02] nothing\na  | RuntimeError: CUDA error: out of memory\n",
 	// In an envelope more may stand than shows.
-	serving + `{"log":"FooError: bar\n"}` + "\n",
+	attempt(1, `{"log":"FooError: bar\n"}`+"\n"),
 	// Of a long line only the begin is read.
-	serving + "FooError" + strings.Repeat(" ", maxPiece) + "bar\n",
+	attempt(1, "FooError"+strings.Repeat(" ", maxPiece)+"bar\n"),
 	// torch's number makes a rank.
 	serving + "[rank3]: [2026-02-19 05:48:02] INFO:     192.0.2.1:5 - \"POST /generate HTTP/1.1\" 200 OK\n",
 	// What stands before the exception is known by then.
