@@ -7,7 +7,7 @@
 #   sglaunch    `sglaunch run` to a file; its raw log beside it, the output read
 #               for its meaning by the supervisor meanwhile
 #
-#   bench/rate.sh [MEGABYTES [BYTES A LINE]]   (default 200 8000)
+#   bench/rate.sh [MEGABYTES [BYTES A LINE]]   (default 500 8000)
 #
 # Prints megabytes a second as the server sees them, medians of RUNS, and the
 # median of the ratios of each pair. Exit status 1 where a byte is missing in the
@@ -15,7 +15,7 @@
 # what the copy does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-megabytes=${1:-200} length=${2:-8000} runs=${RUNS:-5}
+megabytes=${1:-500} length=${2:-8000} runs=${RUNS:-5}
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 go build -o "$work/" ./cmd/sglaunch ./bench/ptycopy
 
