@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	k8s.io/api v0.36.0
 	k8s.io/apimachinery v0.36.0
+	sigs.k8s.io/lws v0.7.0
 	sigs.k8s.io/yaml v1.6.0
 )
 

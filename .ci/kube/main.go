@@ -18,25 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	lwsv1 "sigs.k8s.io/lws/api/leaderworkerset/v1"
 	"sigs.k8s.io/yaml"
 )
-
-// leaderWorkerSet is leaderworkerset.x-k8s.io/v1, as far as examples use it.
-type leaderWorkerSet struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		Replicas             *int32 `json:"replicas,omitempty"`
-		LeaderWorkerTemplate struct {
-			LeaderTemplate *corev1.PodTemplateSpec `json:"leaderTemplate,omitempty"`
-			WorkerTemplate corev1.PodTemplateSpec  `json:"workerTemplate"`
-			Size           *int32                  `json:"size,omitempty"`
-			RestartPolicy  string                  `json:"restartPolicy,omitempty"`
-		} `json:"leaderWorkerTemplate"`
-		RolloutStrategy map[string]any `json:"rolloutStrategy,omitempty"`
-		StartupPolicy   string         `json:"startupPolicy,omitempty"`
-	} `json:"spec"`
-}
 
 func main() {
 	bad := false
@@ -97,12 +81,12 @@ func check(doc []byte) error {
 		}
 		return pods(d.Spec.Template.Spec)
 	case "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet":
-		var s leaderWorkerSet
+		var s lwsv1.LeaderWorkerSet
 		if err := yaml.UnmarshalStrict(doc, &s); err != nil {
 			return err
 		}
 		t := s.Spec.LeaderWorkerTemplate
-		if !slices.Contains([]string{"", "None", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"}, t.RestartPolicy) {
+		if !slices.Contains(restartPolicies, t.RestartPolicy) {
 			return fmt.Errorf("restartPolicy %q is none", t.RestartPolicy)
 		}
 		if t.LeaderTemplate == nil {
@@ -111,6 +95,11 @@ func check(doc []byte) error {
 		return errors.Join(pods(t.LeaderTemplate.Spec), pods(t.WorkerTemplate.Spec))
 	}
 	return fmt.Errorf("%s %s is not known to this check", kind.APIVersion, kind.Kind)
+}
+
+// restartPolicies are the published ones; their type takes any word.
+var restartPolicies = []lwsv1.RestartPolicyType{
+	"", lwsv1.NoneRestartPolicy, lwsv1.RecreateGroupOnPodRestart,
 }
 
 // pods looks at what a schema cannot say: ports that probes name, volumes that
