@@ -42,9 +42,9 @@ type sampleLine struct {
 // writeSamples keeps the samples of each attempt in a file of its own.
 func (h *Hands) writeSamples() {
 	var file appender
-	for s := range h.samples {
+	each(h.samples, h.ending, func(s sampleLine) {
 		file.to(h.attemptFolder(s.attempt).Path + "/gpu.jsonl")
 		_, _ = file.Write(append(s.line, '\n'))
-	}
+	})
 	file.close()
 }

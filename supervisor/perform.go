@@ -39,7 +39,10 @@ type Hands struct {
 	orders  chan wire.Message // to the shim, in the order decided
 	records chan envelope     // to disk; the disk may hang
 	samples chan sampleLine   // to disk, less precious
-	work    sync.WaitGroup
+	writers sync.WaitGroup    // of these three
+	ending  chan struct{}     // closed when the writers have only to empty them
+	work    sync.WaitGroup    // all else that is under way
+	endWork context.CancelFunc
 
 	live      atomic.Pointer[Settings] // those in force
 	leave     chan string              // the program that is to follow this one
@@ -64,11 +67,16 @@ type Hands struct {
 const (
 	orderDepth  = 4096
 	recordDepth = 8192
+
+	workMargin   = 2 * time.Second // for what is under way to end, once it was told to
+	recordMargin = 5 * time.Second // for the newest records to be written
+	folderMargin = time.Second     // for the folder of an attempt to be made
 )
 
 func newHands(ctx context.Context, conn *wire.Conn, s Setup, l *launch) *Hands {
+	ctx, endWork := context.WithCancel(ctx)
 	h := &Hands{
-		Setup: s, ctx: ctx, conn: conn, launch: l, leave: make(chan string, 1),
+		Setup: s, ctx: ctx, endWork: endWork, conn: conn, launch: l, leave: make(chan string, 1), ending: make(chan struct{}),
 		orders: make(chan wire.Message, orderDepth), records: make(chan envelope, recordDepth), samples: make(chan sampleLine, 64),
 		ours: map[int]bool{}, gpus: gpu.Absent("not looked at"),
 	}
@@ -100,10 +108,10 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	if h.Sampler != nil {
 		h.gpus = gpu.Start(gpu.Options{Argv: h.Sampler, Interval: h.settings().Starting})
 	}
-	_, _ = h.launch.NewAttempt(max(hello.Attempt, 1)) // for what is told before there is an attempt
-	h.work.Go(h.sendOrders)
-	h.work.Go(h.writeRecords)
-	h.work.Go(h.writeSamples)
+	h.makeFolder(max(hello.Attempt, 1)) // for what is told before there is an attempt
+	h.writers.Go(h.sendOrders)
+	h.writers.Go(h.writeRecords)
+	h.writers.Go(h.writeSamples)
 	h.work.Go(h.watch.gpus)
 	h.front.open()
 	if h.Quiet {
@@ -129,19 +137,44 @@ func unheard(asked []int, heard int) []int {
 	return stops[min(heard, len(stops)):]
 }
 
-// close lets what is under way end, within a bound.
+// close ends what is under way and writes what was told. Work that hangs, on a
+// disk or a driver, is left behind: what it still says goes nowhere.
 func (h *Hands) close() {
 	h.endAttempt()
 	h.front.close()
 	_ = h.gpus.Close() // what a hanging driver leaves behind is named by the source itself
-	close(h.orders)
-	close(h.records)
-	close(h.samples)
+	h.endWork()
+	awaitGroup(&h.work, workMargin)
+	close(h.ending)
+	awaitGroup(&h.writers, recordMargin)
+}
+
+// awaitGroup waits for goroutines to end, but not for ever.
+func awaitGroup(group *sync.WaitGroup, limit time.Duration) {
 	done := make(chan struct{})
-	go func() { h.work.Wait(); close(done) }()
+	go func() { group.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(machine.AnswerMargin):
+	case <-time.After(limit):
+	}
+}
+
+// each hands over what comes through a channel, until the end has begun and the
+// channel is empty. It is never closed: somebody who hangs may still send.
+func each[T any](from <-chan T, ending <-chan struct{}, do func(T)) {
+	for {
+		select {
+		case t := <-from:
+			do(t)
+			continue
+		case <-ending:
+		}
+		select {
+		case t := <-from:
+			do(t)
+		default:
+			return
+		}
 	}
 }
 
@@ -197,9 +230,9 @@ func (h *Hands) order(m wire.Message) {
 }
 
 func (h *Hands) sendOrders() {
-	for m := range h.orders {
+	each(h.orders, h.ending, func(m wire.Message) {
 		_ = h.conn.Send(m) // a shim that is gone is found by the reader
-	}
+	})
 }
 
 // report tells a person and the records.
@@ -227,7 +260,7 @@ func (h *Hands) report(attempt int, r machine.Report) {
 func (h *Hands) writeRecords() {
 	var file appender
 	log := zerolog.New(&file)
-	for e := range h.records {
+	each(h.records, h.ending, func(e envelope) {
 		file.to(h.attemptFolder(e.Attempt).Events())
 		logEvent(log, e)
 		switch e.Event {
@@ -238,7 +271,7 @@ func (h *Hands) writeRecords() {
 		case "attempt_ended":
 			h.writeResult(e)
 		}
-	}
+	})
 	file.close()
 }
 
@@ -266,14 +299,20 @@ func (h *Hands) attemptFolder(attempt int) statedir.Attempt {
 // takeAttempt makes the folder of an attempt, or takes the one that a
 // supervisor before made.
 func (h *Hands) takeAttempt(attempt int) {
-	if _, err := h.launch.NewAttempt(attempt); err != nil {
-		_ = err // the disk refuses it; then every write says so
-	}
+	h.makeFolder(attempt)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.attempt != attempt {
 		h.attempt, h.since, h.ours = attempt, time.Now(), map[int]bool{}
 	}
+}
+
+// makeFolder does not wait for a disk that hangs. What the disk refuses is no
+// error here: every write will say so.
+func (h *Hands) makeFolder(attempt int) {
+	ctx, cancel := context.WithTimeout(h.ctx, folderMargin)
+	defer cancel()
+	<-within(ctx, func() error { _, err := h.launch.NewAttempt(attempt); return err })
 }
 
 func (h *Hands) attemptContext() context.Context {

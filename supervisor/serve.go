@@ -59,7 +59,9 @@ func Serve(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) error
 		hands.close()
 		s.Settings = *hands.settings()
 		l.record.Reason = hands.front.reason()
-		l.close(s, code)
+		ctx, cancel := context.WithTimeout(ctx, closeMargin)
+		defer cancel()
+		<-within(ctx, func() error { l.close(s, code); return nil }) // the exit waits for no disk that hangs
 		return conn.Send(wire.Message{Type: wire.Finish, Code: code})
 	case err := <-gone:
 		// The shim is gone: nobody owns the server any more.
@@ -227,6 +229,9 @@ func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.O
 	}
 	return nil
 }
+
+// closeMargin is how long the end of a launch may take to be written down.
+const closeMargin = 12 * time.Second
 
 // close writes down how the launch ended and makes room for the next ones.
 func (l *launch) close(s Setup, code int) {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -85,13 +86,21 @@ func (s *station) deaf(source string, err error) {
 func (s *station) close() {
 	close(s.over)
 	s.work.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), workMargin)
+	defer cancel()
+	<-within(ctx, s.closeDoors) // a socket on a disk that hangs stays
+	s.hooks.Close()
+}
+
+// closeDoors ends what others can ask through.
+func (s *station) closeDoors() (err error) {
 	if s.http != nil {
-		_ = s.http.Close()
+		err = s.http.Close()
 	}
 	if s.server != nil {
-		_ = s.server.Close()
+		err = errors.Join(err, s.server.Close())
 	}
-	s.hooks.Close()
+	return err
 }
 
 // systemdEvery is how often systemd may hear of what nobody reports: the time
