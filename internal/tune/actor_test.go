@@ -353,11 +353,16 @@ func (a *actor) client(set map[string]string) result {
 		if v := set["ttft"]; v != "" {
 			m.Result.Metrics["p99_ttft_ms"] = number(v)
 		}
+		if p.Soak {
+			m.Problem = set["lost"]
+			m.Window.Throttled += number(set["hot"])
+			return m
+		}
 		if v := set["completed"]; v != "" {
 			m.Result.Completed = int(number(v))
 		}
 		m.Problem = set["problem"]
-		if (p.Probe || p.Soak) && set["lost"] != "" {
+		if p.Probe && set["lost"] != "" {
 			m.Problem = set["lost"]
 		}
 		return m

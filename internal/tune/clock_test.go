@@ -25,6 +25,37 @@ func TestReserve(t *testing.T) {
 	}
 }
 
+// A warm-up has its own time, and is not what a point takes.
+func TestSoakTakesItsOwnTime(t *testing.T) {
+	a := newActor(t)
+	a.study.Gate.Soak = 5 * time.Minute
+	a.study.Axes["--a"] = axisOf(1)
+	a.plan()
+	if _, err := a.ready(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		soak        bool
+		until, took time.Duration
+	}{{true, 5 * time.Minute, 4 * time.Minute}, {false, 30 * time.Minute, 3 * time.Minute}} {
+		do, ok := a.n.Next(a.now).(Measure)
+		if !ok || do.Point.Soak != c.soak || do.Until.Sub(a.now) != c.until {
+			t.Fatalf("it asks for %+v, want until %s", a.n.Next(a.now), a.now.Add(c.until))
+		}
+		a.write(Measuring{do.Launch, do.Point})
+		a.now = a.now.Add(c.took)
+		m := flat(100)(do.Point)
+		m.Launch, m.Point, m.Took = do.Launch, do.Point, c.took
+		a.write(m)
+		if c.soak {
+			a.write(Flushed{Launch: do.Launch, OK: true})
+		}
+	}
+	if got := a.n.expect(BaselineID).Load; got != 225*time.Second {
+		t.Errorf("a point is expected to take %s", got)
+	}
+}
+
 // A trial that starts slowly is expected to do so again; another one, that was
 // never started, as slowly as any. The first start of several does not count: it may have compiled
 // what the next ones found.
