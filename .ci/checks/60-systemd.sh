@@ -13,8 +13,10 @@ fi
 if [ -z "${SGLAUNCH_CHECK_MOUNTS:-}" ]; then # what is mounted here is mounted nowhere else
 	SGLAUNCH_CHECK_MOUNTS=private exec unshare --mount --propagation private bash ".ci/checks/$(basename "$0")"
 fi
-if [ ! -x /lib/systemd/systemd ] || ! command -v dbus-daemon >/dev/null; then
-	apt-get install -y -qq --no-install-recommends systemd dbus >/dev/null
+if [ ! -x /lib/systemd/systemd ] || ! command -v dbus-daemon >/dev/null || ! command -v pgrep >/dev/null; then
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -qq
+	apt-get install -y -qq --no-install-recommends systemd dbus procps >/dev/null
 fi
 
 work=$(mktemp -d -p /var/tmp sglaunch-systemd.XXXXXX)

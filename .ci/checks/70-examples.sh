@@ -12,10 +12,10 @@ if [ "$(id -u)" -ne 0 ]; then
 	echo "not checked here: the sbatch script, Slurm takes root"
 	exit 0
 fi
-if ! command -v slurmctld >/dev/null || ! command -v munged >/dev/null || ! command -v shellcheck >/dev/null; then
+if ! command -v slurmctld >/dev/null || ! command -v munged >/dev/null || ! command -v shellcheck >/dev/null || ! command -v pgrep >/dev/null; then
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends slurm-wlm munge shellcheck >/dev/null
+	apt-get install -y -qq --no-install-recommends slurm-wlm munge shellcheck procps >/dev/null
 fi
 shellcheck examples/sglang.sbatch
 
