@@ -139,7 +139,7 @@ const (
 
 // add takes a sample; the caller holds the lock of the eyes.
 func (w *window) add(s gpu.Sample, ours []gpu.GPU) {
-	if len(ours) == 0 {
+	if len(ours) == 0 || s.At.Before(w.began) { // one that was late speaks of the time before
 		return
 	}
 	if w.slowed == nil {

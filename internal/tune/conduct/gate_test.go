@@ -155,6 +155,9 @@ func TestIdleLevelIsKept(t *testing.T) {
 // A window says what was seen in it, and of how much of it.
 func TestWindow(t *testing.T) {
 	y := newYard(t)
+	y.fake = gpu.NewFake() // of its own: nothing that was put before is still on its way
+	y.eyes = openEyes(y.fake, func(s gpu.Sample) []gpu.GPU { return s.GPUs })
+	t.Cleanup(y.eyes.close)
 	path := y.path("gpus.jsonl")
 	w := y.eyes.watch(path)
 	w.began = w.began.Add(-4 * time.Second)
@@ -174,6 +177,11 @@ func TestWindow(t *testing.T) {
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(text), "\n") != 4 {
 		t.Errorf("the record holds %d lines, %v", strings.Count(string(text), "\n"), err)
+	}
+	late := &window{began: time.Now()}
+	late.add(gpu.Sample{At: late.began.Add(-time.Second)}, []gpu.GPU{y.idle})
+	if got := late.sum(time.Now()); got.Celsius != 0 {
+		t.Errorf("a sample from before the window counts: %+v", got)
 	}
 	hole := &window{began: time.Now().Add(-10 * time.Second)}
 	hole.add(gpu.Sample{At: time.Now().Add(-9 * time.Second)}, []gpu.GPU{y.idle})
