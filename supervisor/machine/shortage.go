@@ -78,7 +78,7 @@ func (m *Machine) starved(b Evidence) {
 func (m *Machine) count() {
 	r := &m.run
 	switch {
-	case r.Proven || r.Asked || r.Outcome == OutcomeStopped:
+	case r.Proven || r.Outcome == OutcomeStopped:
 	case r.Memory.Near && r.likeKill():
 		m.blameShortage(r.Memory.killed())
 	default:
