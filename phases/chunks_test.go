@@ -83,6 +83,7 @@ func FuzzTracker(f *testing.F) {
 		}
 	}
 	f.Add([]byte("[2026-02-19 05:48:02 TP0] x[2026-02-19 05:48:02 TP1] y\r\n\x00\xff\x1b[31m"), 7)
+	f.Add([]byte("\x1b]8;;http://x\x1b\\CUDA out of memory. Tried to allocate 24.00 MiB.\x1b]8;;\x1b\\\n\x1b]0;x\n"), 15)
 	f.Add([]byte("{\"log\":\"[2026-02-19 05:48:02] server_args=\\n\"}\n100%|| 3/3 [00:01"), 20)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
 		cut = max(0, min(cut, len(data)))
@@ -123,6 +124,7 @@ func TestHostileInput(t *testing.T) {
 		"bars":    []byte(bars.String()),
 		"stamps":  bytes.Repeat([]byte("[2026-02-19 05:48:02 TP0] "), 4000),
 		"escapes": bytes.Repeat([]byte("\x1b["), 1<<18),
+		"strings": bytes.Repeat([]byte("\x1b]\x1bP"), 1<<18),
 		"frames":  bytes.Repeat([]byte("Traceback (most recent call last):\n  File \"/x\", line 1, in load_model\nValueError: x\n"), 20000),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,10 @@ package phases
 
 import "bytes"
 
-// stripANSI appends text without escape sequences (CSI, OSC and the short ones).
+// stripANSI appends text without escape sequences, as ECMA-48 shapes them: what a
+// terminal would show of it. Nothing but a whole sequence is taken out: one that is
+// broken off, by the line's end or by the next, loses its begin only. A terminal
+// would swallow what follows; it may be what the reader looks for.
 func stripANSI(dst, text []byte) []byte {
 	for len(text) > 0 {
 		esc := bytes.IndexByte(text, 0x1b)
@@ -22,20 +25,40 @@ func escapeLen(text []byte) int {
 		return 0
 	}
 	switch text[0] {
-	case '[':
-		for i := 1; i < len(text); i++ {
-			if text[i] >= 0x40 && text[i] <= 0x7e {
-				return i + 1
-			}
-		}
-		return len(text)
-	case ']':
-		if end := bytes.IndexByte(text, 0x07); end >= 0 {
-			return end + 1
-		}
-		return len(text)
+	case '[': // CSI
+		return 1 + finalLen(text[1:], 0x20, 0x3f)
+	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC
+		return 1 + stringLen(text[1:], text[0] == ']')
 	}
-	return 1
+	return finalLen(text, 0x20, 0x2f)
+}
+
+// finalLen is the length of bytes between two values and the final one after
+// them, if it is one.
+func finalLen(text []byte, low, high byte) int {
+	for i, c := range text {
+		switch {
+		case c >= low && c <= high:
+		case c > high && c <= 0x7e:
+			return i + 1
+		default:
+			return i
+		}
+	}
+	return len(text)
+}
+
+// stringLen is the length of a control string and of its end, which is ESC \ and,
+// where a bell ends it, BEL; 0 where it has no end.
+func stringLen(text []byte, bell bool) int {
+	own, next, more := bytes.Cut(text, []byte{0x1b})
+	if end := bytes.IndexByte(own, 0x07); bell && end >= 0 {
+		return end + 1
+	}
+	if more && len(next) > 0 && next[0] == '\\' {
+		return len(own) + 2
+	}
+	return 0
 }
 
 // bareCode is the length of a colour code that has lost its escape byte: "[31m".

@@ -132,7 +132,7 @@ func TestSurveyOfRelays(t *testing.T) {
 			"nothing that anybody knows", "INFO:     192.0.2.1:5 - \"POST /generate HTTP/1.1\" 200 OK", "Decode batch, #running-req: 3, #token: 7",
 			"Decode batch, #running-req: 3, #token: 7", "", "Killed", "ValueError: bad head dim 72", `  File "/x/sglang/srt/a.py", line 1, in load_model`,
 			"Traceback (most recent call last):", "    return f(x)", "server_args=ServerArgs(tp_size=4)", "50% of it", "INFO 02-19 05:48:05 [a.py:1] b",
-			"The server is fired up and ready to roll!", "Load weight begin. avail mem=78.11 GB", "\x1b[31mx", "a\rb", ">> c", "stdout F d", "a | b",
+			"The server is fired up and ready to roll!", "Load weight begin. avail mem=78.11 GB", "\x1b[31mx", "\x1b]8;;x\x1b\\ValueError: y\x1b]8;;\x1b\\", "\x1b]0;z", "a\rb", ">> c", "stdout F d", "a | b",
 			"gpu-7:17:99 [3] NCCL WARN Cuda failure 'out of memory'", "[rank1]: e", "[2026-02-19 05:48:02 TP1] glued",
 		},
 		{"\n"},
