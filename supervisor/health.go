@@ -28,7 +28,7 @@ func (w *watcher) probe(ctx context.Context, attempt int) {
 			break
 		}
 		answer := prober.Probe(ctx)
-		if answer.Serving == probe.Up && w.hidden() {
+		if answer.Serving == probe.Up && w.hidden() && !w.stranger(attempt) {
 			w.nowReady()
 			w.h.loop.Post(attempt, machine.Answered{Endpoint: answer.Endpoint, Status: answer.Status, Ready: true})
 		}

@@ -86,7 +86,7 @@ func (t *tally) answered(n int) {
 
 func (t *tally) ended(attempt int, field func(string) string) {
 	outcome := field("outcome")
-	if !machine.Outcome(outcome).Failed() {
+	if outcome == string(machine.OutcomeStopped) {
 		return
 	}
 	t.failed = &serve.Failure{Attempt: attempt, Outcome: outcome,

@@ -40,11 +40,12 @@ type watcher struct {
 	uncounted string             // why it is not known
 	batons    batons
 
-	silent map[string]string // sources that tell nothing, and why
-	prober *probe.Prober     // of the attempt
-	asking int               // requests of ours that the server works on
-	asked  time.Time         // the newest of them ended
-	worked time.Time         // a batch was last seen in the output that is not for us
+	silent  map[string]string // sources that tell nothing, and why
+	strange bool              // it was told that another answers in the server's place
+	prober  *probe.Prober     // of the attempt
+	asking  int               // requests of ours that the server works on
+	asked   time.Time         // the newest of them ended
+	worked  time.Time         // a batch was last seen in the output that is not for us
 }
 
 func newWatcher(h *Hands) *watcher {
@@ -55,7 +56,7 @@ func newWatcher(h *Hands) *watcher {
 func (w *watcher) start(attempt int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.now, w.lines, w.ready, w.told = attempt, false, false, nil
+	w.now, w.lines, w.ready, w.strange, w.told = attempt, false, false, false, nil
 	w.prober, w.worked = nil, time.Time{}
 	w.members, w.ranks = map[int]wire.Proc{}, map[int]string{}
 	for _, p := range w.proofs {

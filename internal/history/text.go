@@ -97,7 +97,7 @@ func (l Launch) outcome() string {
 
 // failed reports whether an attempt ended in a way that nobody wished for.
 func (a Attempt) failed() bool {
-	return a.Outcome != "" && a.Outcome != "stopped" && a.Outcome != "ended"
+	return a.Outcome != "" && a.Outcome != "stopped"
 }
 
 // span finds a phase of the launch as a whole.

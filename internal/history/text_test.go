@@ -87,7 +87,7 @@ func TestTable(t *testing.T) {
 	}
 	var b strings.Builder
 	if err := WriteTable(&b, []Launch{
-		ended("0006", "ended"), ended("0005", "hung"), serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"},
+		ended("0006", "stopped"), ended("0005", "hung"), serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func (r *Runner) Told(e serve.Envelope) {
 		}
 	case "attempt_ended":
 		r.announced = false
-		if o := field("outcome"); o != "stopped" && o != "ended" {
+		if field("outcome") != "stopped" {
 			r.failed = true
 			r.tell("on_failure", r.o.OnFailure, e)
 		}

@@ -97,7 +97,6 @@ func TestStory(t *testing.T) {
 		event("attempt_started"), event("announced"), event("stopping", "by", "sglaunch restart"),
 		event("attempt_ended", "outcome", "stopped"), event("attempt_started"), event("announced"),
 		event("attempt_ended", "outcome", "crashed"), event("stopping", "by", "late"), event("gave_up", "code", 10),
-		event("attempt_ended", "outcome", "ended"),
 	} {
 		r.Told(e)
 	}

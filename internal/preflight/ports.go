@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"sglaunch/internal/proc"
 	"sglaunch/internal/sglangcmd"
 )
 
@@ -153,9 +154,9 @@ func (p port) address() (network, address string) {
 // taken says in words that the port is not free.
 func (p port) taken() string {
 	text := fmt.Sprintf("port %d (%s) is taken", p.number, p.what)
-	switch who, listened := portHolder(p.number); {
-	case who != "":
-		return text + " by " + who
+	switch pids, listened := proc.Listeners(p.number); {
+	case len(pids) > 0:
+		return text + " by " + proc.Who(pids[0])
 	case listened:
 		return text + " by a process that does not show itself"
 	}

@@ -70,7 +70,7 @@ func (m *Machine) passesThrough() bool {
 // SGLang server and ends with status 0 has done what it was to do.
 func (m *Machine) outcome() (o Outcome, cause string) {
 	if m.passesThrough() && m.passThrough().Code == CodeStopped {
-		return OutcomeEnded, ""
+		return OutcomeStopped, ""
 	}
 	return m.run.Outcome, m.run.Cause
 }

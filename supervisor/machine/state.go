@@ -31,18 +31,14 @@ const (
 // Outcome is how an attempt ended.
 type Outcome string
 
-// Failed tells outcomes that nobody wished for.
-func (o Outcome) Failed() bool { return o != OutcomeStopped && o != OutcomeEnded }
-
 // The outcomes of an attempt, as the vocabulary names them.
 const (
 	OutcomeCrashed   Outcome = "crashed"   // the server, or a process it needs, died or failed
 	OutcomeHung      Outcome = "hung"      // killed as stuck
 	OutcomeTimedOut  Outcome = "timed_out" // over a given limit though moving
-	OutcomeStopped   Outcome = "stopped"   // asked, by us or by somebody else
+	OutcomeStopped   Outcome = "stopped"   // asked, by us or by somebody else; or a command that is no SGLang server has come to its end
 	OutcomeUnhealthy Outcome = "unhealthy" // failed after ready, or its patch had no effect
 	OutcomeRefused   Outcome = "refused"   // never spawned
-	OutcomeEnded     Outcome = "ended"     // of itself and in order: a command that is no SGLang server
 )
 
 // run is what is known of the current attempt. It is made anew for each. Its

@@ -1,4 +1,4 @@
-package preflight
+package proc
 
 import (
 	"bufio"
@@ -7,25 +7,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"sglaunch/internal/proc"
 )
 
 // listening is the state of a socket in /proc/net/tcp.
 const listening = "0A"
 
-// portHolder names who listens on a port; listened tells whether anybody does.
-// It takes looking at the descriptors of all processes: those of other users
-// show only to root, and then nobody is named.
-func portHolder(port int) (who string, listened bool) {
+// Listeners are the processes that listen on a TCP port of our network namespace,
+// as far as they show; listened tells whether anybody does. It takes looking at
+// the descriptors of all processes: those of other users show only to root.
+func Listeners(port int) (pids []int, listened bool) {
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		for _, inode := range listeners(table, port) {
+		for _, inode := range listeningInodes(table, port) {
 			sockets["socket:["+inode+"]"] = true
 		}
 	}
 	if len(sockets) == 0 {
-		return "", false
+		return nil, false
 	}
 	descriptors, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, fd := range descriptors {
@@ -34,21 +32,19 @@ func portHolder(port int) (who string, listened bool) {
 			continue
 		}
 		if pid, err := strconv.Atoi(strings.Split(fd, "/")[2]); err == nil {
-			return proc.Who(pid), true
+			pids = append(pids, pid)
 		}
 	}
-	return "", true
+	return pids, true
 }
 
-// listeners are the inodes of the sockets that listen on a port.
-func listeners(table string, port int) []string {
+func listeningInodes(table string, port int) (inodes []string) {
 	f, err := os.Open(table)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	local := fmt.Sprintf(":%04X", port)
-	var inodes []string
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
