@@ -78,38 +78,16 @@ func bareCode(text []byte) int {
 	return 0
 }
 
-// uncoloured is the longest stretch of a message's text that holds no colours,
-// so that it stands in the raw line just as it is told.
-func uncoloured(text, raw []byte) (best []byte) {
-	at := bytes.Index(stripANSI(nil, raw), text)
-	if at < 0 { // it was wrapped in something else
-		raw, at = text, 0
+// uncoloured is a message's text without such codes in it and blanks around it.
+func uncoloured(text []byte) []byte {
+	var plain []byte
+	from := 0
+	for i := 0; i < len(text); i++ {
+		if n := bareCode(text[i:]); n > 0 {
+			plain = append(plain, text[from:i]...)
+			from = i + n
+			i = from - 1
+		}
 	}
-	inText := func(i int) int { return max(0, min(i-at, len(text))) }
-	stretches(raw, func(from, to int) {
-		if part := bytes.TrimSpace(text[inText(from):inText(to)]); len(part) > len(best) {
-			best = part
-		}
-	})
-	return best
-}
-
-// stretches calls f for each stretch of a raw line between colours, with its
-// place in the line without escape sequences.
-func stretches(raw []byte, f func(from, to int)) {
-	begin, pos := 0, 0
-	for i := 0; i < len(raw); {
-		escaped, bare := 0, bareCode(raw[i:])
-		if raw[i] == 0x1b {
-			escaped = 1 + escapeLen(raw[i+1:])
-		}
-		if escaped+bare == 0 {
-			i, pos = i+1, pos+1
-			continue
-		}
-		f(begin, pos)
-		i, pos = i+escaped+bare, pos+bare
-		begin = pos
-	}
-	f(begin, pos)
+	return bytes.TrimSpace(append(plain, text[from:]...))
 }

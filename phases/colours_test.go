@@ -5,14 +5,16 @@ import (
 	"testing"
 )
 
-// TestUncoloured: what is told of a coloured line holds no colours and stands in
-// that line as it is told.
+// TestUncoloured: what is told of a coloured line is all of it, without its colours.
 func TestUncoloured(t *testing.T) {
 	for raw, want := range map[string]string{
 		"ValueError: bad head dim 72 of 3":                                    "ValueError: bad head dim 72 of 3",
 		"\x1b[31mValueError: bad head dim 72 of 3\x1b[0m":                     "ValueError: bad head dim 72 of 3",
 		"[31mValueError: bad head dim 72 of 3[0m":                             "ValueError: bad head dim 72 of 3",
-		"\x1b[2m\x1b[31mValueError\x1b[0m: bad head dim 72 of \x1b[1m3":       ": bad head dim 72 of",
+		"\x1b[2m\x1b[31mValueError\x1b[0m: bad head dim 72 of \x1b[1m3":       "ValueError: bad head dim 72 of 3",
+		"[2mValueError: bad [1mhead[22m dim 72 of 3[0m":                       "ValueError: bad head dim 72 of 3",
+		"ValueError: bad \x1b]8;;http://x\x1b\\head\x1b]8;;\x1b\\ dim":        "ValueError: bad head dim",
+		"ValueError: bad head[0] and [12] of [m":                              "ValueError: bad head[0] and [12] of [m",
 		"[2026-02-19 05:48:09 TP1] \x1b[31mCUDA error: out of memory\x1b[0m.": "CUDA error: out of memory",
 		"[2026-02-19 05:48:09 TP1] [1;31mCUDA error: out of memory[0m.":       "CUDA error: out of memory",
 	} {
@@ -20,8 +22,22 @@ func TestUncoloured(t *testing.T) {
 		switch {
 		case r.Root == nil:
 			t.Errorf("%q: nothing is told", raw)
-		case r.Root.Text != want || !strings.Contains(raw, r.Root.Text):
+		case r.Root.Text != want:
 			t.Errorf("%q: got %q, want %q", raw, r.Root.Text, want)
+		}
+	}
+}
+
+// TestColouredCompiler: gcc's error comes before ninja's, in colours as without.
+func TestColouredCompiler(t *testing.T) {
+	for _, line := range []string{
+		"\x1b[01m\x1b[Ka.cpp:3:9:\x1b[m\x1b[K \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[Kexpected '\x1b[01m\x1b[K;\x1b[m\x1b[K'",
+		"a.cpp:3:9: \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[Kexpected ';'",
+		"a.cpp:3:9: error: expected ';'",
+	} {
+		r := explainBytes([]byte(line + "\nninja: build stopped: subcommand failed.\n"))
+		if r.Root == nil || r.Root.Text != "a.cpp:3:9: error: expected ';'" {
+			t.Errorf("%q: the root is %+v", line, r.Root)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 			text = g
 		}
 	}
-	x.text = clip(uncoloured(text, l.text), maxFaultText)
+	x.text = clip(uncoloured(text), maxFaultText)
 	if x.severity == SeverityClue {
 		x.cause = r.causeIn(l.node.phaseOf(x, f), l.node.begun)
 		t.clue(x)
