@@ -11,8 +11,9 @@ import (
 )
 
 // A file that somebody changed under a patch is left alone, and its record stays
-// until the file has its original bytes again, is patched anew, or a person says
-// that the original is to come back in spite of the change.
+// until the file has its original bytes again, or our patched ones, which are
+// taken back then; until it is patched anew; or until a person says that the
+// original is to come back in spite of the change.
 
 // RevertForced brings back files that somebody changed while they were patched:
 // bytes, mode, owner, attributes and time. What they hold now is put aside
@@ -29,7 +30,7 @@ func (l *Ledger) RevertForced(ctx context.Context, names ...string) (*Reverted, 
 			return err
 		}
 		for _, path := range slices.Clone(reverted.Drifted) {
-			if err := s.force(s.book.Drifts[path], reverted); err != nil {
+			if err := s.force(path, reverted); err != nil {
 				return fmt.Errorf("cannot restore %s: %w", path, err)
 			}
 		}
@@ -39,34 +40,38 @@ func (l *Ledger) RevertForced(ctx context.Context, names ...string) (*Reverted, 
 }
 
 // force brings back one file and says so in place of the drift.
-func (s *session) force(d *drift, r *Reverted) error {
-	if d.Entry == nil {
-		return fmt.Errorf("its mode and owner are not on record; its original is %s", s.path(originalsName, d.Before))
+func (s *session) force(path string, r *Reverted) error {
+	e := s.book.Entries[path]
+	if e == nil {
+		e = s.book.Drifts[path].Entry
 	}
-	if err := s.lockFolders([]string{d.Entry.Lock}, ""); err != nil {
+	if e == nil {
+		return fmt.Errorf("its mode and owner are not on record; its original is %s", r.Originals[path])
+	}
+	if err := s.lockFolders([]string{e.Lock}, ""); err != nil {
 		return err
 	}
-	if _, err := s.original(d.Before); err != nil {
+	if _, err := s.original(e.Before); err != nil {
 		return err
 	}
-	aside, err := s.putAside(d.Path)
+	aside, err := s.putAside(path)
 	if err != nil {
 		return fmt.Errorf("cannot keep what it holds now: %w", err)
 	}
-	if err := removeIfThere(s.disk, d.Entry.Temp); err != nil {
+	if err := removeIfThere(s.disk, e.Temp); err != nil {
 		return err
 	}
-	due := []*entry{d.Entry}
+	due := []*entry{e}
 	times := foundTimes(due)
-	if err := errors.Join(s.putBack(d.Entry), s.settleFolders(due, times)); err != nil {
+	if err := errors.Join(s.putBack(e), s.settleFolders(due, times)); err != nil {
 		return err
 	}
-	if err := s.journal.add(record{Kind: recRestored, Time: s.now(), Path: d.Path}); err != nil {
+	if err := s.journal.add(record{Kind: recRestored, Time: s.now(), Path: path}); err != nil {
 		return err
 	}
-	r.Drifted = slices.DeleteFunc(r.Drifted, func(path string) bool { return path == d.Path })
-	delete(r.Originals, d.Path)
-	r.Restored = append(r.Restored, d.Path)
+	r.Drifted = slices.DeleteFunc(r.Drifted, func(drifted string) bool { return drifted == path })
+	delete(r.Originals, path)
+	r.Restored = append(r.Restored, path)
 	if aside != "" {
 		r.Aside = append(r.Aside, aside)
 	}
@@ -93,7 +98,7 @@ func (s *session) putAside(path string) (string, error) {
 // forgive closes the drifts whose files have their original bytes again.
 func (s *session) forgive() error {
 	for _, path := range s.book.drifted() {
-		if !s.book.Drifts[path].healed() {
+		if state, _ := s.book.Drifts[path].look(); state != Pristine {
 			continue
 		}
 		if err := s.journal.add(record{Kind: recRestored, Time: s.now(), Path: path}); err != nil {
@@ -103,10 +108,20 @@ func (s *session) forgive() error {
 	return nil
 }
 
-// healed tells whether the file has the bytes of the original again.
-func (d *drift) healed() bool {
-	now, err := readFile(d.Path)
-	return err == nil && now.sum == d.Before
+// look says what the file is now, whatever it was when it drifted.
+func (d *drift) look() (State, string) { return stateOf(d.Path, d.Before, d.After) }
+
+// returned lists the drifted files that have our patched bytes again and that no
+// launch needs, sorted by path.
+func (b *book) returned() []*entry {
+	var all []*entry
+	for _, path := range b.drifted() {
+		d := b.Drifts[path]
+		if state, _ := d.look(); state == WasApplied && d.Entry != nil && len(b.holders(path)) == 0 {
+			all = append(all, d.Entry)
+		}
+	}
+	return all
 }
 
 // drifted lists the paths with a drift on record, sorted.

@@ -374,3 +374,61 @@ func TestDriftEndsWithTheOriginal(t *testing.T) {
 		t.Errorf("the record stays: %v", err)
 	}
 }
+
+// Our patched bytes are ours to take back, whoever brought them.
+func TestDriftEndsWithThePatch(t *testing.T) {
+	t.Parallel()
+	l, path, theirs := driftedFile(t)
+	patched := strings.TrimSuffix(theirs, "# foreign\n")
+	if err := os.WriteFile(path, []byte(patched), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := l.Status(); err != nil || len(held) != 1 || held[0].State != WasApplied || held[0].Found != Hash([]byte(patched)) {
+		t.Errorf("status is %+v, %v", held, err)
+	}
+	if all, err := l.Recover(t.Context(), dead); err != nil || len(all) != 1 || len(all[0].Restored) != 1 {
+		t.Errorf("recovered %+v, %v", all, err)
+	}
+	if held, err := l.Status(); err != nil || len(held) > 0 || readText(t, path) != tiny["tiny/core/switch.py"] {
+		t.Errorf("status is %+v, %v; the file holds %q", held, err, readText(t, path))
+	}
+}
+
+// A revert by hand that may do nothing leaves the record of a kept patch as it
+// was: the next one judges by the bytes that are there then.
+func TestFailedRevertChangesNothing(t *testing.T) {
+	t.Parallel()
+	v := tinyVenv(t)
+	before := snapshot(t, v.root)
+	l := ledger(t)
+	kept := switchOn()
+	kept.Revert = RevertNever
+	apply(t, l, plan(t, l, v, kept), "night")
+	revert(t, l, "night")
+	path := v.path("tiny/core/switch.py")
+	patched := readText(t, path)
+	for _, theirs := range []string{patched + "# foreign\n", ""} {
+		v.must(os.WriteFile(path, []byte(theirs), 0o644))
+		want := Drifted
+		if theirs == "" {
+			v.must(os.Remove(path))
+			want = Missing
+		}
+		for range 2 {
+			held, err := l.Status()
+			if err != nil || len(held) != 1 || held[0].State != want || !held[0].Kept {
+				t.Errorf("status is %+v, %v", held, err)
+			}
+			r, err := l.RevertKept(t.Context())
+			wantErr(t, err, ErrDrifted)
+			if len(r.Drifted) != 1 || r.Originals[path] == "" {
+				t.Errorf("reverted %+v", r)
+			}
+		}
+	}
+	v.must(os.WriteFile(path, []byte(patched), 0o644))
+	if r, err := l.RevertKept(t.Context()); err != nil || len(r.Restored) != 1 {
+		t.Errorf("reverted %+v, %v", r, err)
+	}
+	same(t, before, snapshot(t, v.root))
+}

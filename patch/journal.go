@@ -28,7 +28,6 @@ type record struct {
 	Copied  []string  `json:"copied,omitempty"`  // apply: files of which the overlay has copies
 	Launch  string    `json:"launch,omitempty"`  // applied, released
 	Path    string    `json:"path,omitempty"`    // restored, drifted, kept
-	Found   string    `json:"found,omitempty"`   // drifted: hash of what is there, "" = nothing
 	Book    *book     `json:"book,omitempty"`    // snapshot
 }
 
@@ -84,7 +83,6 @@ type drift struct {
 	Path   string    `json:"path"`
 	Before string    `json:"before"` // hash of the original, in the ledger
 	After  string    `json:"after"`
-	Found  string    `json:"found,omitempty"`
 	At     time.Time `json:"at"`
 	Entry  *entry    `json:"entry,omitempty"` // what a forced revert needs; a journal of before has none
 }
@@ -159,7 +157,7 @@ func (b *book) add(r record) {
 		if e := b.Entries[r.Path]; e != nil {
 			kept := *e
 			kept.Link, kept.Pycs = "", nil // a copy of the original is enough, Python compiles it again
-			b.Drifts[r.Path] = &drift{r.Path, e.Before, e.After, r.Found, r.Time, &kept}
+			b.Drifts[r.Path] = &drift{r.Path, e.Before, e.After, r.Time, &kept}
 		}
 		delete(b.Entries, r.Path)
 	case recReleased:

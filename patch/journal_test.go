@@ -17,7 +17,7 @@ func someRecords() []record {
 		{Kind: recApply, Owner: &owner, Entries: []*entry{e("/x"), e("/y")}, Paths: []string{"/x", "/y"}},
 		{Kind: recApplied, Launch: owner.Launch},
 		{Kind: recRestored, Path: "/x"},
-		{Kind: recDrifted, Path: "/y", Found: "c"},
+		{Kind: recDrifted, Path: "/y"},
 		{Kind: recReleased, Launch: owner.Launch},
 		{Kind: recApply, Owner: &owner, Entries: []*entry{e("/z")}, Paths: []string{"/z"}},
 	}

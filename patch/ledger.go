@@ -245,24 +245,27 @@ func (l *Ledger) Status() ([]Held, error) {
 		all = append(all, h)
 	}
 	for _, d := range b.Drifts {
-		if d.healed() {
-			continue
+		h := Held{Path: d.Path, Patches: d.patches(), Before: d.Before, After: d.After, Original: l.path(originalsName, d.Before), Since: d.At}
+		if h.State, h.Found = d.look(); h.State != Pristine {
+			all = append(all, h)
 		}
-		all = append(all, Held{Path: d.Path, State: Drifted, Patches: d.patches(), Before: d.Before, After: d.After, Found: d.Found, Original: l.path(originalsName, d.Before), Since: d.At})
 	}
 	slices.SortFunc(all, func(a, b Held) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
 }
 
 // look says what the file of an entry is now.
-func (e *entry) look() (State, string) {
-	now, err := readFile(e.Path)
+func (e *entry) look() (State, string) { return stateOf(e.Path, e.Before, e.After) }
+
+// stateOf tells what became of a file of ours, by the bytes that are there.
+func stateOf(path, before, after string) (State, string) {
+	now, err := readFile(path)
 	switch {
 	case err != nil:
 		return Missing, ""
-	case now.sum == e.After:
+	case now.sum == after && now.Link == "":
 		return WasApplied, now.sum
-	case now.sum == e.Before:
+	case now.sum == before:
 		return Pristine, now.sum
 	}
 	return Drifted, now.sum

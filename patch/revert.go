@@ -39,8 +39,8 @@ func (l *Ledger) Revert(ctx context.Context, launch string) (*Reverted, error) {
 
 // RevertKept undoes the patches with revert = "never" on which no launch runs.
 // It is what a person asks for. names are paths or names of patches; none means
-// all. A file that drifted earlier and still is not the original is ErrDrifted
-// again.
+// all. A file that is not what we wrote is ErrDrifted each time, and its record
+// stays as it was.
 func (l *Ledger) RevertKept(ctx context.Context, names ...string) (*Reverted, error) {
 	reverted := &Reverted{}
 	err := l.locked(ctx, func(s *session) error { return s.revertKept(reverted, names) })
@@ -51,7 +51,8 @@ func (l *Ledger) RevertKept(ctx context.Context, names ...string) (*Reverted, er
 }
 
 // Recover reverts for every launch of which alive says no, and finishes what a
-// crash cut short. alive is asked under the ledger's lock and must not call the
+// crash cut short; a file that drifted and has our patched bytes again is brought
+// back, under no launch's name. alive is asked under the ledger's lock and must not call the
 // ledger. It should hold a launch for alive as long as any process of its server
 // tree is, even where the owner itself is gone.
 func (l *Ledger) Recover(ctx context.Context, alive func(Owner) bool) ([]Reverted, error) {
@@ -66,7 +67,12 @@ func (l *Ledger) Recover(ctx context.Context, alive func(Owner) bool) ([]Reverte
 			errs = append(errs, s.revert(launch, &reverted))
 			all = append(all, reverted)
 		}
-		return errors.Join(append(errs, s.forgive())...)
+		var returned Reverted
+		errs = append(errs, s.restoreAll(s.book.returned(), &returned), s.forgive())
+		if len(returned.Restored) > 0 {
+			all = append(all, returned)
+		}
+		return errors.Join(errs...)
 	})
 	for _, r := range all {
 		err = errors.Join(err, r.drift())
@@ -133,8 +139,18 @@ func (s *session) revertKept(r *Reverted, names selection) error {
 			r.Leased = append(r.Leased, path)
 		}
 	}
+	for _, e := range s.book.returned() {
+		if names.means(e.Path, e.Patches) {
+			due = append(due, e)
+		}
+	}
 	slices.SortFunc(due, func(a, b *entry) int { return strings.Compare(a.Path, b.Path) })
-	if err := errors.Join(s.restoreAll(due, r), s.forgive()); err != nil {
+	if err := s.tryAll(due, r); err != nil {
+		return err
+	}
+	// What drifted stays the person's to revert: it is an entry as before.
+	done := slices.DeleteFunc(due, func(e *entry) bool { return slices.Contains(r.Drifted, e.Path) })
+	if err := errors.Join(s.record(done, r), s.forgive()); err != nil {
 		return err
 	}
 	for _, path := range s.book.drifted() {
@@ -154,9 +170,18 @@ const (
 	wasDrifted
 )
 
-// restoreAll brings back what can be, goes on past failures, and then gives the
-// folders their times.
+// restoreAll brings back what can be and closes all entries, those of drifted
+// files too: no launch will ask for them again.
 func (s *session) restoreAll(due []*entry, r *Reverted) error {
+	if err := s.tryAll(due, r); err != nil {
+		return err
+	}
+	return s.record(due, r)
+}
+
+// tryAll brings back what can be, goes on past failures, and then gives the
+// folders their times.
+func (s *session) tryAll(due []*entry, r *Reverted) error {
 	var errs []error
 	var folders []string
 	for _, e := range due {
@@ -171,11 +196,7 @@ func (s *session) restoreAll(due []*entry, r *Reverted) error {
 			errs = append(errs, fmt.Errorf("cannot restore %s: %w", e.Path, err))
 		}
 	}
-	errs = append(errs, s.settleFolders(due, times))
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return s.record(due, r)
+	return errors.Join(append(errs, s.settleFolders(due, times))...)
 }
 
 // record closes the entries once all of the set, folders included, is done: a
@@ -184,8 +205,7 @@ func (s *session) record(due []*entry, r *Reverted) error {
 	for _, e := range due {
 		rec := record{Kind: recRestored, Time: s.now(), Path: e.Path}
 		if slices.Contains(r.Drifted, e.Path) {
-			_, found := e.look()
-			rec.Kind, rec.Found = recDrifted, found
+			rec.Kind = recDrifted
 		}
 		if err := s.journal.add(rec); err != nil {
 			return err

@@ -19,11 +19,11 @@ var errShimGone = errors.New("the shim has died")
 
 // Healed is what Recover found of one dead launch and did about it.
 type Healed struct {
-	Launch   string      `json:"launch"`             // "" for files that earlier recoveries left alone
+	Launch   string      `json:"launch"`             // "" for files that earlier ones left alone
 	Killed   int         `json:"killed"`             // processes ended
 	Left     []proc.Proc `json:"left,omitempty"`     // processes that would not go
 	Restored []string    `json:"restored,omitempty"` // patched files that are original again
-	Drifted  []string    `json:"drifted,omitempty"`  // files that somebody changed since; left alone
+	Drifted  []string    `json:"drifted,omitempty"`  // files that somebody changed or removed since; left alone
 	Err      string      `json:"error,omitempty"`
 
 	Originals map[string]string `json:"originals,omitempty"` // of the drifted, by path: where the original is kept

@@ -172,8 +172,12 @@ func heal(conn *wire.Conn, s Setup) error {
 	defer cancel()
 	healed, err := Recover(ctx, s.State)
 	for _, h := range healed {
-		text := fmt.Sprintf("sglaunch: healed what launch %s left behind: %d processes ended, %d files restored",
-			h.Launch, h.Killed, len(h.Restored))
+		whose := "launch " + h.Launch
+		if h.Launch == "" {
+			whose = "earlier launches"
+		}
+		text := fmt.Sprintf("sglaunch: healed what %s left behind: %d processes ended, %d files restored",
+			whose, h.Killed, len(h.Restored))
 		if s.Quiet {
 			continue
 		}

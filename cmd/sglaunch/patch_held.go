@@ -53,8 +53,13 @@ func printHeld(w io.Writer, held []patch.Held) error {
 		if h.Kept {
 			fmt.Fprintf(w, "         kept until it is reverted by hand\n")
 		}
-		if h.State == patch.Drifted {
+		switch {
+		case h.State == patch.Drifted:
 			fmt.Fprintf(w, "         somebody changed it; the original is kept in %s\n", h.Original)
+		case h.State == patch.Missing:
+			fmt.Fprintf(w, "         it is gone; the original is kept in %s\n", h.Original)
+		case len(h.Launches) == 0 && !h.Kept:
+			fmt.Fprintf(w, "         needed by nobody: sglaunch recover restores the file\n")
 		}
 	}
 	return nil
@@ -80,8 +85,9 @@ func newPatchRevertCommand() *cobra.Command {
 or with revert = "never". Files that a launch needs are left to it; files of a
 dead launch are restored by "sglaunch recover", which first ends what is left of
 it. FILE or the NAME of a patch limits it to those. The exit code is 12 where
-somebody has changed a file: it is left alone. With --force the original comes
-back there too; what the file holds is kept in the state directory.`,
+somebody has changed or removed a file: it is left alone, and still yours to
+revert. With --force the original comes back there too; what the file holds is
+kept in the state directory.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			ledger, err := openLedger()
 			if err != nil {
@@ -119,7 +125,7 @@ back there too; what the file holds is kept in the state directory.`,
 // driftHint says how to get the original in spite of a drift.
 func driftHint(err error) string {
 	if errors.Is(err, patch.ErrDrifted) {
-		return "sglaunch patch revert --force FILE brings the original back, and keeps what the file holds now"
+		return "sglaunch patch revert --force FILE brings the original back; what a file there holds now is kept"
 	}
 	return "sglaunch patch status tells where the originals are"
 }
@@ -129,7 +135,7 @@ func printReverted(w io.Writer, r *patch.Reverted) {
 		word  string
 		paths []string
 	}{
-		{"restored", r.Restored}, {"was clean", r.Clean}, {"needed by a launch", r.Leased}, {"changed by somebody, left alone", r.Drifted},
+		{"restored", r.Restored}, {"was clean", r.Clean}, {"needed by a launch", r.Leased}, {"changed or removed by somebody, left alone", r.Drifted},
 		{"what it held is kept in", r.Aside},
 	} {
 		for _, path := range list.paths {

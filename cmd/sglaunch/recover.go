@@ -63,7 +63,7 @@ func withUnrestored(healed []supervisor.Healed) ([]supervisor.Healed, error) {
 	}
 	earlier := supervisor.Healed{Originals: map[string]string{}}
 	for _, h := range held {
-		if h.State == patch.Drifted && len(h.Launches) == 0 && !h.Kept {
+		if (h.State == patch.Drifted || h.State == patch.Missing) && len(h.Launches) == 0 && !h.Kept {
 			earlier.Drifted = append(earlier.Drifted, h.Path)
 			earlier.Originals[h.Path] = h.Original
 		}
@@ -80,7 +80,7 @@ func printHealed(w io.Writer, healed []supervisor.Healed) {
 	}
 	for _, h := range healed {
 		if h.Launch == "" {
-			printUnrestored(w, h)
+			printEarlier(w, h)
 			continue
 		}
 		fmt.Fprintf(w, "%s: %d processes ended", h.Launch, h.Killed)
@@ -88,7 +88,7 @@ func printHealed(w io.Writer, healed []supervisor.Healed) {
 			fmt.Fprintf(w, ", restored %s", strings.Join(h.Restored, ", "))
 		}
 		if len(h.Drifted) > 0 {
-			fmt.Fprintf(w, ", changed by somebody and left alone %s", strings.Join(h.Drifted, ", "))
+			fmt.Fprintf(w, ", changed or removed by somebody and left alone %s", strings.Join(h.Drifted, ", "))
 		}
 		for _, p := range h.Left {
 			fmt.Fprintf(w, "; process %d (%s) would not go", p.PID, p.Comm)
@@ -100,9 +100,16 @@ func printHealed(w io.Writer, healed []supervisor.Healed) {
 	}
 }
 
-func printUnrestored(w io.Writer, h supervisor.Healed) {
+// printEarlier tells of files whose launches were over before.
+func printEarlier(w io.Writer, h supervisor.Healed) {
+	for _, path := range h.Restored {
+		fmt.Fprintf(w, "restored %s\n", path)
+	}
+	if len(h.Drifted) == 0 {
+		return
+	}
 	for _, path := range h.Drifted {
-		fmt.Fprintf(w, "%s was changed by somebody while it was patched, and left alone; its original is kept in %s\n", path, h.Originals[path])
+		fmt.Fprintf(w, "%s was changed or removed by somebody while it was patched, and left alone; its original is kept in %s\n", path, h.Originals[path])
 	}
 	fmt.Fprintf(w, "to bring back: sglaunch patch revert --force %s\n", strings.Join(h.Drifted, " "))
 }
