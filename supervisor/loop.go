@@ -34,6 +34,7 @@ type Loop struct {
 	rotateAfter int
 	begun       time.Time // wall clock at the start, for times that no clock change moves
 	news        chan news
+	pings       chan func() // answers that wait for their turn
 	done        chan struct{}
 	leave       chan struct{} // closed: another goes on
 }
@@ -52,7 +53,7 @@ const newsDepth = 256
 func NewLoop(m *machine.Machine, j *journal.Journal, p Performer) *Loop {
 	return &Loop{
 		machine: m, journal: j, perform: p, begun: time.Now(),
-		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), done: make(chan struct{}), leave: make(chan struct{}),
+		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), pings: make(chan func(), 1), done: make(chan struct{}), leave: make(chan struct{}),
 	}
 }
 
@@ -72,6 +73,22 @@ func (l *Loop) Post(attempt int, body machine.Body) {
 	select {
 	case l.news <- news{attempt, body, l.now()}:
 	case <-l.done:
+	}
+}
+
+// Ping has the loop itself answer between two steps: a loop that hangs does not.
+// Where it has ended, what follows has limits of its own, and the answer is given
+// at once. It may be called from any goroutine and never waits for the loop.
+func (l *Loop) Ping(answer func()) {
+	select {
+	case <-l.done:
+		answer()
+		return
+	default:
+	}
+	select {
+	case l.pings <- answer:
+	default: // one waits already, and speaks for both
 	}
 }
 
@@ -110,6 +127,8 @@ func (l *Loop) Run(first machine.Body) int {
 			l.step(n)
 		case <-timer.C:
 			l.tick(deadline)
+		case answer := <-l.pings:
+			answer()
 		case <-l.leave:
 			return 0
 		}

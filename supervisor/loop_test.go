@@ -130,6 +130,37 @@ func TestLoopKeepsMovingLaunch(t *testing.T) {
 	})
 }
 
+// A ping is answered by the loop: not while it hangs, and when it has ended at once,
+// since what follows the end has limits of its own.
+func TestLoopAnswersPings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := 0
+		answer := func() { answers++ }
+		goesOn := make(chan struct{})
+		hands := &fakeHands{answer: func(int, machine.Act) machine.Body { <-goesOn; return nil }}
+		loop := NewLoop(newMachine(t, machine.DefaultOptions()), nil, hands)
+		go loop.Run(machine.Begin{})
+		for range 3 {
+			synctest.Wait()
+			loop.Ping(answer)
+		}
+		if answers != 0 {
+			t.Errorf("a loop that hangs has answered %d pings", answers)
+		}
+		close(goesOn)
+		synctest.Wait()
+		if answers != 1 {
+			t.Errorf("a loop that goes on has answered %d times, want once for all pings that waited", answers)
+		}
+		loop.Leave()
+		synctest.Wait()
+		loop.Ping(answer)
+		if answers != 2 {
+			t.Error("a loop that has ended leaves a ping without an answer")
+		}
+	})
+}
+
 // The loop rotates by itself, and a file never grows beyond its bound.
 func TestLoopRotatesTheJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")

@@ -30,6 +30,8 @@ type Reader struct {
 	// shim's own news. Both must return at once.
 	OnMember  func(attempt int, p wire.Proc)
 	OnTrouble func(text string)
+	// OnPing is told that the shim asks for a sign of life.
+	OnPing func()
 	// OnOutput is given every stretch of output before the rules are, and the
 	// offset of its end. What it does to the supervisor, a line of output could
 	// do.
@@ -229,6 +231,10 @@ func (r *Reader) message(m *wire.Message) {
 			return
 		}
 		r.post(0, machine.StopAsked{By: signalName(m.Sig)})
+	case wire.Ping:
+		if r.OnPing != nil {
+			r.OnPing()
+		}
 	case wire.Gap:
 		r.lost.Add(m.To - m.From)
 		r.trouble(fmt.Sprintf("%d bytes of output were lost at offset %d", m.To-m.From, m.From))

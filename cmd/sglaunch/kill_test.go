@@ -217,6 +217,13 @@ func TestStopReachesTheNextSupervisor(t *testing.T) {
 				b.t.Fatal(err)
 			}
 		},
+		"hangs for good": func(b *box, stop func()) {
+			if err := syscall.Kill(b.supervisorOf().PID, syscall.SIGSTOP); err != nil {
+				b.t.Fatal(err)
+			}
+			stop()
+			b.await("the supervisor is given up: it has answered nothing for 10s")
+		},
 		"has heard it and dies": func(b *box, stop func()) {
 			first := b.supervisorOf()
 			stop()

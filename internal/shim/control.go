@@ -46,6 +46,8 @@ func (s *shim) received(l *link, m wire.Message) {
 		s.killAsked(m)
 	case wire.Replace:
 		s.sup.successor = m.Text
+	case wire.Pong:
+		s.sup.pulse = pulse{felt: true}
 	case wire.Notify:
 		s.sd(m.Text)
 	case wire.Finish:

@@ -44,10 +44,14 @@
 //     everything is written and returns the status. A reader that takes nothing
 //     for half a minute is not waited for any longer, and told to have missed
 //     so many bytes.
-//  9. A stretch of output that a supervisor died of is named to the next one
+//  9. It pings the supervisor every 5 s. One whose loop has answered before and
+//     then does not for 24 times, two minutes, was stopped or hangs: it is killed
+//     and started again like one that died. Once somebody has asked for the end
+//     two times are enough.
+//  10. A stretch of output that a supervisor died of is named to the next one
 //     (Suspect), which goes through it line by line; the line that kills again
 //     is skipped (Skip).
-//  10. A supervisor that dies five times within 30 s without getting on is given
+//  11. A supervisor that dies five times within 30 s without getting on is given
 //     up. While a server lives it is kept, without decisions ("blind"), and when
 //     it has ended one last supervisor may tidy up. With no server alive the
 //     launch ends with status 10, or 12 if a patch is still applied.

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 }
 
 // durations are the options of a shim that a test sets.
-type durations struct{ Grace, KillLimit, FlushPatience, FinishPatience time.Duration }
+type durations struct{ Grace, KillLimit, FlushPatience, FinishPatience, PingEvery time.Duration }
 
 func runShim() int {
 	var d durations
@@ -67,6 +67,7 @@ func runShim() int {
 		Supervisor: []string{self()},
 		Env:        append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, roleVar+"=") }), roleVar+"="+role),
 		Grace:      d.Grace, KillLimit: d.KillLimit, FlushPatience: d.FlushPatience, FinishPatience: d.FinishPatience,
+		PingEvery: d.PingEvery,
 	})
 }
 

@@ -45,6 +45,9 @@ type Options struct {
 	// FinishPatience is how long a supervisor may take to finish once the third
 	// signal has ended the tree; 0 means 30 s.
 	FinishPatience time.Duration
+	// PingEvery is how often the supervisor is asked for a sign of life; 0 means
+	// 5 s. Without one for 24 times it is replaced.
+	PingEvery time.Duration
 }
 
 // withDefaults fills what is not set.
@@ -66,6 +69,7 @@ func (o Options) withDefaults() Options {
 	duration(&o.KillLimit, 20*time.Second)
 	duration(&o.FlushPatience, 30*time.Second)
 	duration(&o.FinishPatience, 30*time.Second)
+	duration(&o.PingEvery, 5*time.Second)
 	if o.Env == nil {
 		o.Env = os.Environ()
 	}
@@ -119,6 +123,7 @@ func Run(o Options) int {
 		return exitAgain
 	}
 	s.startSupervisor()
+	s.after(s.o.PingEvery, s.feel)
 	for !s.over {
 		s.step(<-s.events)
 	}

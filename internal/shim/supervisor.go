@@ -29,7 +29,8 @@ type supervisor struct {
 	proc   *proc.Proc
 	link   *link
 	status *wire.Status // it has ended; its last words may still come
-	blind  bool         // none can be kept alive
+	pulse  pulse
+	blind  bool // none can be kept alive
 
 	program   string    // that is started; "" is our own
 	successor string    // the program that the supervisor wants in its place
@@ -79,7 +80,7 @@ func (s *shim) supervisorStarted(p proc.Proc, err error, ours *os.File) {
 		s.supervisorLost(fmt.Sprintf("cannot start the supervisor: %v", err))
 		return
 	}
-	s.sup.proc, s.sup.link = &p, newLink(ours)
+	s.sup.proc, s.sup.link, s.sup.pulse = &p, newLink(ours), pulse{}
 	s.facts.Time = now()
 	if sp := s.srv.spool; sp != nil {
 		s.facts.Output = sp.size()
@@ -89,6 +90,7 @@ func (s *shim) supervisorStarted(p proc.Proc, err error, ours *os.File) {
 	for _, p := range s.srv.members {
 		s.sendMember(p)
 	}
+	s.ping()
 	go s.listen(s.sup.link)
 }
 

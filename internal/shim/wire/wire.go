@@ -46,6 +46,7 @@ const (
 	Ledger  = "ledger"  // Text: what the next supervisor is to be given (opaque)
 	Replace = "replace" // Text: a program; whoever says so ends by itself, and the next supervisor is that program
 	Notify  = "notify"  // Text: states for systemd ("READY=1\nSTATUS=..."), passed on as they are
+	Pong    = "pong"    // the answer to Ping, by the loop that decides
 	Finish  = "finish"  // Code, Text: end the launch with this exit code; the socket closes once nothing of the attempt lives and its output is drained
 )
 
@@ -62,6 +63,7 @@ const (
 	Gap         = "gap"          // Attempt, From, To: output that neither memory nor disk holds
 	Asked       = "asked"        // Sig: a signal that reached the shim and concerns the launch
 	Trouble     = "trouble"      // Text: the shim's own news: log disk full, terminal blocked
+	Ping        = "ping"         // are you there? A supervisor that has answered once and does not any more is replaced
 	Suspended   = "suspended"    // Ctrl-Z: server, supervisor and shim are being stopped
 	Resumed     = "resumed"      // they go on; time has passed in which nothing could move
 )

@@ -1,0 +1,56 @@
+package shim
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/shim/wire"
+)
+
+// A supervisor that was stopped, or whose loop hangs, keeps its socket open. What
+// tells it from one that has nothing to say is that it answers no ping.
+const (
+	unansweredMost  = 24 // pings in a row, two minutes by default: a host short of memory is slow
+	unansweredAsked = 2  // once somebody wants the end, which the next supervisor hears of
+)
+
+// pulse is how the supervisor of the moment answers.
+type pulse struct {
+	felt   bool // it has answered: it knows pings, and has taken the launch up
+	missed int  // pings since its last answer
+}
+
+// feel pings the supervisor from now on, and replaces one that answers no more.
+// Counted are turns of our own, no clock: while the host is suspended, or all of
+// us are stopped, nobody misses any.
+func (s *shim) feel() {
+	s.after(s.o.PingEvery, s.feel)
+	if s.sup.link == nil || s.end.finish != nil {
+		return
+	}
+	p, most := &s.sup.pulse, unansweredMost
+	if s.end.asks > 0 {
+		most = unansweredAsked
+	}
+	if p.felt && p.missed >= most {
+		s.say("the supervisor is given up: it has answered nothing for %s", time.Duration(p.missed)*s.o.PingEvery)
+		s.dropSupervisor()
+		return
+	}
+	s.ping()
+}
+
+func (s *shim) ping() {
+	s.sup.pulse.missed++
+	s.send(wire.Message{Type: wire.Ping})
+}
+
+// dropSupervisor ends one that is of no use; its death brings the next. It must
+// not see the link close while it lives: it would end the server, as after our
+// own death.
+func (s *shim) dropSupervisor() {
+	s.signalSupervisor(unix.SIGKILL)
+	s.sup.link.close()
+	s.sup.link = nil
+}

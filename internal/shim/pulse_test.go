@@ -1,0 +1,75 @@
+package shim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
+)
+
+// A supervisor that was stopped is replaced once it has missed 24 pings; two, where
+// the end was asked for. The server does not notice.
+func TestStoppedSupervisorIsReplaced(t *testing.T) {
+	for name, c := range map[string]struct {
+		every  time.Duration
+		asked  bool
+		silent string
+	}{
+		"in service": {20 * time.Millisecond, false, "480ms"},
+		"asked":      {time.Second, true, "2s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, rigOptions{durations: durations{PingEvery: c.every}})
+			p := r.supervisor()
+			server := p.spawn(r.spec(1, "sleep", "1000"))
+			p.await(wire.Ping)
+			p.send(wire.Message{Type: wire.Pong})
+			p.send(wire.Message{Type: wire.Print, Text: "the answer is there"})
+			r.stderr.await(t, "the answer is there")
+			if err := unix.Kill(p.pid, unix.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			if c.asked {
+				r.signal(unix.SIGTERM)
+			}
+			next := r.supervisor()
+			r.stderr.await(t, fmt.Sprintf("sglaunch: the supervisor is given up: it has answered nothing for %s\n", c.silent))
+			r.stderr.await(t, "sglaunch: the supervisor ended (signal 9 (SIGKILL)); it is started again\n")
+			if h := next.hello; h.Exited != nil || len(h.Asked) > 0 != c.asked {
+				t.Errorf("hello: %+v", h)
+			}
+			if !proc.Alive(proc.ID{PID: server.PID, Start: server.Start}) {
+				t.Error("the server died of its supervisor")
+			}
+			next.kill(1)
+			next.await(wire.TreeGone)
+			next.finish(0)
+			r.exit(10 * time.Second)
+		})
+	}
+}
+
+// One that has never answered is an older program, or still takes the launch up:
+// it is left alone, as is one that answers late but does.
+func TestSupervisorThatIsNotSilentIsKept(t *testing.T) {
+	for name, answerEvery := range map[string]int{"never answered": 0, "answers every tenth": 10} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, rigOptions{durations: durations{PingEvery: 20 * time.Millisecond}})
+			p := r.supervisor()
+			for i := range 100 {
+				p.await(wire.Ping)
+				if answerEvery > 0 && i%answerEvery == 0 {
+					p.send(wire.Message{Type: wire.Pong})
+				}
+			}
+			p.finish(0)
+			if code := r.exit(10 * time.Second); code != 0 || r.stderr.text() != "" {
+				t.Errorf("exit status %d, standard error %q", code, r.stderr.text())
+			}
+		})
+	}
+}
