@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,6 +120,11 @@ func lookAtRecords(st *serve.Status, dir statedir.Dir, name string) error {
 	}
 	l := launches[len(launches)-1]
 	r, err := ReadLaunchRecord(l.Record())
+	if errors.Is(err, fs.ErrNotExist) && st.State == serve.StateEnded {
+		st.ID, st.Dir, st.Began = l.ID, l.Path, l.Began()
+		st.Text = "it never started: its first record was not written"
+		return nil
+	}
 	if err != nil {
 		return err
 	}

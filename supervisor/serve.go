@@ -104,14 +104,17 @@ type launch struct {
 func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (*launch, error) {
 	ledger, err := patch.OpenLedger(s.State.Patches())
 	if err != nil {
-		return nil, err
+		return nil, noRecords(err, stateSetting)
 	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	lock, err := takeName(s, hello)
-	if err != nil {
+	if errors.Is(err, ErrAlreadyRunning) {
 		return nil, err
+	}
+	if err != nil {
+		return nil, noRecords(err, runtimeSetting)
 	}
 	l := &launch{ledger: ledger, lock: lock}
 	if hello.Launch == nil {
@@ -120,16 +123,36 @@ func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (*la
 	return l, l.resume(conn, hello, s, o)
 }
 
+// ErrNoRecords says that the state directory takes no files: nothing could be
+// known of a launch later, so that none begins.
+var ErrNoRecords = errors.New("cannot keep records")
+
+// noRecords is that error with what a person may set against it.
+func noRecords(err error, setting string) error {
+	return fmt.Errorf("%w: %w; set %s to a folder that can be written and has room", ErrNoRecords, err, setting)
+}
+
+const (
+	stateSetting   = "SGLAUNCH_STATE or [log] directory"
+	runtimeSetting = "SGLAUNCH_STATE or SGLAUNCH_RUNTIME"
+)
+
+// create makes a launch. Of one that cannot begin nothing stays.
 func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (err error) {
-	if err := heal(conn, s); err != nil {
-		return err
-	}
+	defer func() {
+		if err != nil && l.Path != "" {
+			_ = os.RemoveAll(l.Path) // what the disk does not remove is told as never started
+		}
+	}()
 	now := time.Now()
 	if l.Launch, err = s.State.NewLaunch(s.Name, now); err != nil {
-		return err
+		return noRecords(err, stateSetting)
 	}
 	l.record = newLaunchRecord(l.Launch, hello, s, now)
 	if err := l.record.write(l.Record()); err != nil {
+		return noRecords(err, stateSetting)
+	}
+	if err := heal(conn, s); err != nil {
 		return err
 	}
 	if err := conn.Send(wire.Message{Type: wire.Adopt, Launch: &wire.Launch{ID: l.ID, Name: s.Name, Dir: l.Path}}); err != nil {
@@ -141,15 +164,18 @@ func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.O
 // begin opens the journal of a launch in which nothing has happened yet.
 func (l *launch) begin(conn *wire.Conn, s Setup, o machine.Options) (err error) {
 	l.remember(conn, s)
-	go s.tidy(tidyBeside, l.tell)
 	o.Learned = l.memory.limits()
 	l.first = l.memory.before(o.Window)
-	l.memory.begun(l.record)
 	if l.machine, err = machine.New(o); err != nil {
 		return err
 	}
 	l.journal, err = journal.Create(l.Journal(), journal.Header{Launch: l.ID, Time: time.Now(), Options: o})
-	return err
+	if err != nil {
+		return noRecords(err, stateSetting)
+	}
+	l.memory.begun(l.record)
+	go s.tidy(tidyBeside, l.tell)
+	return nil
 }
 
 // remember opens the history; that it cannot be kept is told once.
@@ -178,7 +204,7 @@ func heal(conn *wire.Conn, s Setup) error {
 		}
 		text := fmt.Sprintf("sglaunch: healed what %s left behind: %d processes ended, %d files restored",
 			whose, h.Killed, len(h.Restored))
-		if s.Quiet {
+		if s.Quiet || h.Killed+len(h.Restored)+len(h.Left) == 0 { // it only was not written down that it had ended
 			continue
 		}
 		if err := conn.Send(wire.Message{Type: wire.Print, Text: text}); err != nil {

@@ -22,7 +22,8 @@ func newRecoverCommand() *cobra.Command {
 that they had patched. Launches that live are left alone, so it is safe at any
 time: from ExecStartPre= and ExecStopPost= of a unit, from cron, by hand. The
 exit code is 0 where nothing is left, 12 where a file could not be restored, now or
-earlier, 13 where a process would not go.`,
+earlier, 13 where a process would not go, 1 where it could not be written down that a
+launch has ended.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := statedir.Open()
@@ -114,6 +115,9 @@ func printEarlier(w io.Writer, h supervisor.Healed) {
 	fmt.Fprintf(w, "to bring back: sglaunch patch revert --force %s\n", strings.Join(h.Drifted, " "))
 }
 
+// exitUnwritten says that a later recover has to look again.
+const exitUnwritten = 1
+
 // unhealed turns what is left into an exit code.
 func unhealed(healed []supervisor.Healed) error {
 	code := exitOK
@@ -123,6 +127,8 @@ func unhealed(healed []supervisor.Healed) error {
 			code = exitHeld
 		case len(h.Drifted) > 0 && code == exitOK:
 			code = exitPatch
+		case h.Err != "" && code == exitOK:
+			code = exitUnwritten
 		}
 	}
 	if code != exitOK {

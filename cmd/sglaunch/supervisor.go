@@ -49,8 +49,11 @@ func newSupervisorCommand() *cobra.Command {
 			}
 			setup.OnOutput = onOutput
 			err = supervisor.Serve(conn, hello, setup, options)
-			if errors.Is(err, supervisor.ErrAlreadyRunning) {
+			switch {
+			case errors.Is(err, supervisor.ErrAlreadyRunning):
 				return endLaunch(conn, exitRunning, err)
+			case errors.Is(err, supervisor.ErrNoRecords) && hello.Attempt == 0: // there is no server to keep
+				return endLaunch(conn, exitConfig, err)
 			}
 			return err
 		},

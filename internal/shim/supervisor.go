@@ -209,14 +209,14 @@ func (s *shim) supervisorProgram() string {
 	return self
 }
 
-// hear prints what the supervisor itself writes, a panic as a rule.
+// hear prints what the supervisor itself writes: a panic, or why it could not go on.
 func (s *shim) hear(voice *os.File) {
 	defer voice.Close()
 	lines := bufio.NewReaderSize(voice, lineLimit)
 	for {
 		line, err := lines.ReadSlice('\n')
 		if len(line) > 0 {
-			s.err.print("sglaunch: " + strings.TrimRight(string(line), "\r\n"))
+			s.err.print("sglaunch: " + strings.TrimPrefix(strings.TrimRight(string(line), "\r\n"), "sglaunch: "))
 		}
 		if err != nil && err != bufio.ErrBufferFull {
 			return

@@ -52,7 +52,7 @@ func (d Dir) NewLaunch(name string, at time.Time) (Launch, error) {
 		case err == nil:
 			return l, errors.Join(os.Mkdir(l.attempts(), DirMode), syncDir(d.launches()))
 		case !errors.Is(err, fs.ErrExist):
-			return Launch{}, fmt.Errorf("cannot make the folder %q: %w; set SGLAUNCH_STATE or [log] directory to a folder that can be written", l.Path, plain(err))
+			return Launch{}, fmt.Errorf("cannot make the folder %q: %w", l.Path, plain(err))
 		}
 	}
 	return Launch{}, fmt.Errorf("cannot find a free name for a launch in %q", d.launches())

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownDisk mounts a disk of that size as the state directory of launches in dir. It
+// reports whether one may be mounted here.
+func ownDisk(t *testing.T, dir, size string) (state string, ok bool) {
+	t.Helper()
+	state = filepath.Join(dir, "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", state, "tmpfs", 0, "mode=700,size="+size); err != nil {
+		t.Logf("no disk of our own can be spoilt here: %v", err)
+		return state, false
+	}
+	t.Cleanup(func() { _ = unix.Unmount(state, unix.MNT_DETACH) })
+	return state, true
+}
+
+// fillDisk leaves no room on it.
+func fillDisk(t *testing.T, state string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(state, "ballast"), make([]byte, 16<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+}
+
+// Where the state directory takes nothing, a launch is refused in one line that says
+// what to do, before anything starts, and leaves nothing behind.
+func TestRefusedWhereNothingCanBeKept(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, state string){
+		"full": fillDisk,
+		"read-only": func(t *testing.T, state string) {
+			if err := unix.Mount("", state, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			state, ok := ownDisk(t, dir, "1m")
+			if !ok {
+				return
+			}
+			launch := func() *launched {
+				return startLaunch(t, dir, nil, "run", "--server.name=kept", "--", "touch", "started")
+			}
+			launch().wait()
+			if err := os.Remove(filepath.Join(dir, "started")); err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, state)
+			l := launch()
+			if code := l.wait(); code != exitConfig {
+				t.Errorf("exit code %d", code)
+			}
+			said := string(l.stderr.bytes())
+			if strings.Count(said, "\n") != 1 || strings.Count(said, "sglaunch: ") != 1 || !strings.Contains(said, "set SGLAUNCH_STATE") {
+				t.Errorf("it said:\n%s", said)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "started")); err == nil {
+				t.Error("the command was run")
+			}
+			if all, _ := filepath.Glob(filepath.Join(state, "launches", "*")); len(all) != 1 {
+				t.Errorf("folders of launches: %q", all)
+			}
+		})
+	}
+}
+
+// A folder in which a launch never began is told as that.
+func TestStatusOfWhatNeverStarted(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "state", "launches", "20260219T030000.000Z-never-0000", "attempts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := standing{&launched{t: t}, dir}.sglaunch("status", "never")
+	if code != exitOK || stderr != "" || !strings.Contains(stdout, "never started") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+}
+
+// On a full disk recover does not claim that nothing is left to do.
+func TestRecoverThatCannotWrite(t *testing.T) {
+	dir := t.TempDir()
+	state, ok := ownDisk(t, dir, "1m")
+	if !ok {
+		return
+	}
+	b := &box{dir: dir, launched: startLaunch(t, dir, nil, "run", "--server.name=dead", "--", "sleep", "1000")}
+	b.await("not recognisably")
+	b.strike("all")
+	<-b.done
+	fillDisk(t, state)
+	code, stdout, stderr := standing{b.launched, dir}.sglaunch("recover")
+	if code != exitUnwritten || !strings.Contains(stdout, "no space left") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	if err := os.Remove(filepath.Join(state, "ballast")); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr = (standing{b.launched, dir}).sglaunch("recover"); code != exitOK {
+		t.Errorf("with room again: exit code %d:\n%s%s", code, stdout, stderr)
+	}
+	b.left(storyLimit)
+}
