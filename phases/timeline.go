@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"sglaunch/internal/visible"
 )
 
 // WriteTimeline writes a report for a person: the verdict first, then where the
@@ -22,7 +24,8 @@ func WriteTimeline(w io.Writer, r Report) error {
 	return p.err
 }
 
-// A printer keeps the first error.
+// A printer writes lines that are harmless on a terminal, whatever a server said
+// in them, and keeps the first error.
 type printer struct {
 	w   io.Writer
 	err error
@@ -30,7 +33,7 @@ type printer struct {
 
 func (p *printer) line(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+		_, p.err = fmt.Fprintln(p.w, visible.Line(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
+	"sglaunch/internal/visible"
 	"sglaunch/supervisor/machine"
 )
 
@@ -243,7 +244,7 @@ func (h *Hands) report(attempt int, r machine.Report) {
 	now := time.Now()
 	r = h.launch.memory.addTo(h.withKit(r), now)
 	if r.Text != "" {
-		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + mask.String(r.Text)})
+		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + visible.Line(mask.String(r.Text))})
 	}
 	e := envelope{V: 1, Time: now, Launch: h.Name, Attempt: attempt, Event: r.Event, Text: mask.String(r.Text), Fields: masked(r.Fields)}
 	h.launch.memory.told(e)

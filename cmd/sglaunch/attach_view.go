@@ -11,6 +11,7 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/rawlog"
 	"sglaunch/internal/statedir"
+	"sglaunch/internal/visible"
 )
 
 // attachPoll is how often a log that has no more is looked at again.
@@ -111,7 +112,7 @@ func (v *viewer) say(text string) {
 		fmt.Fprintln(v.stderr)
 		v.midLine = false
 	}
-	fmt.Fprintf(v.stderr, "sglaunch: %s\n", text)
+	fmt.Fprintf(v.stderr, "sglaunch: %s\n", visible.Line(text))
 }
 
 func (v *viewer) close() {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sglaunch/internal/preflight"
+	"sglaunch/internal/visible"
 	"sglaunch/supervisor"
 )
 
@@ -46,9 +47,9 @@ where it will not.`,
 
 func printChecks(w io.Writer, checks []preflight.Check) {
 	for _, c := range checks {
-		fmt.Fprintf(w, "%-4s  %-18s %s\n", c.Status, c.Name, c.Found)
+		fmt.Fprintf(w, "%-4s  %-18s %s\n", c.Status, c.Name, visible.Line(c.Found))
 		if c.Advice != "" {
-			fmt.Fprintf(w, "%-4s  %-18s -> %s\n", "", "", c.Advice)
+			fmt.Fprintf(w, "%-4s  %-18s -> %s\n", "", "", visible.Line(c.Advice))
 		}
 	}
 }

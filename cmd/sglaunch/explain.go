@@ -11,6 +11,7 @@ import (
 
 	"sglaunch/internal/config"
 	"sglaunch/internal/mask"
+	"sglaunch/internal/visible"
 	"sglaunch/phases"
 	"sglaunch/supervisor/journal"
 )
@@ -103,13 +104,13 @@ func writeNodes(w io.Writer, nodes []nodeReport) error {
 		return writeNode(w, nodes[0].Report)
 	}
 	if first := firstFailure(nodes); first != nil {
-		fmt.Fprintf(w, "the failure of %s explains the others\n\n", *first)
+		fmt.Fprintf(w, "the failure of %s explains the others\n\n", visible.Line(*first))
 	}
 	for i, n := range nodes {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "== %s\n", n.File)
+		fmt.Fprintf(w, "== %s\n", visible.Line(n.File))
 		if err := writeNode(w, n.Report); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/conduct"
+	"sglaunch/internal/visible"
 )
 
 func newTuneRunCommand() *cobra.Command {
@@ -79,7 +80,7 @@ func tuneOptions(c *cobra.Command, path string) (conduct.Options, error) {
 		State: state, Program: []string{self}, Study: study, Base: base,
 		Source: gpu.Start(gpu.Options{Argv: []string{self, samplerCommand}, Interval: time.Second}),
 		Tell: func(text string) {
-			fmt.Fprintf(c.ErrOrStderr(), "%s sglaunch: %s\n", time.Now().Format(time.TimeOnly), text)
+			fmt.Fprintf(c.ErrOrStderr(), "%s sglaunch: %s\n", time.Now().Format(time.TimeOnly), visible.Line(text))
 		},
 	}, nil
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
+	"sglaunch/internal/visible"
 	"sglaunch/phases"
 )
 
@@ -44,7 +44,11 @@ func row(l Launch) []string {
 		span, ok := a.span(p)
 		cells = append(cells, took(span.Took, ok))
 	}
-	return append(cells, a.Key.Caches.short(), l.outcome(), cmp.Or(l.last().Cause, unknown), l.ID)
+	cells = append(cells, a.Key.Caches.short(), l.outcome(), cmp.Or(l.last().Cause, unknown), l.ID)
+	for i := range cells {
+		cells[i] = visible.Line(cells[i])
+	}
+	return cells
 }
 
 // last is the newest attempt, which tells how the launch went.
@@ -123,7 +127,7 @@ func WriteDetail(w io.Writer, l Launch) error {
 	fmt.Fprintf(&b, "launch     %s\n", l.ID)
 	line := func(label, text string) {
 		if text != "" {
-			fmt.Fprintf(&b, "%-10s %s\n", label, printable(text))
+			fmt.Fprintf(&b, "%-10s %s\n", label, visible.Line(text))
 		}
 	}
 	line("name", l.Name)
@@ -142,10 +146,10 @@ func WriteDetail(w io.Writer, l Launch) error {
 }
 
 func (a Attempt) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\nattempt %d  %s\n", a.N, a.story())
+	fmt.Fprintf(b, "\nattempt %d  %s\n", a.N, visible.Line(a.story()))
 	line := func(label, text string) {
 		if text != "" {
-			fmt.Fprintf(b, "  %-9s %s\n", label, printable(text))
+			fmt.Fprintf(b, "  %-9s %s\n", label, visible.Line(text))
 		}
 	}
 	line("cause", a.Cause)
@@ -183,17 +187,6 @@ func numbers(all []Number) (lines []string) {
 		lines = append(lines, name+" "+strings.Join(values[name], ", "))
 	}
 	return lines
-}
-
-// printable keeps what came from a server or a command line from moving the
-// cursor.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // story tells how an attempt went, in one line.

@@ -5,7 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
+
+	"sglaunch/internal/visible"
 )
 
 // Line is a status in one line: for systemd's STATUS=, tables and titles.
@@ -103,19 +104,11 @@ func About(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
-// Plain makes one harmless line of a text: the server's words may hold escapes
-// that would forge ours on a terminal, or line ends that would forge a
-// variable of systemd's protocol.
+// Plain makes one harmless line of a text and bounds it: the server's words may
+// hold escapes that would forge ours on a terminal, or line ends that would forge
+// a variable of systemd's protocol.
 func Plain(text string) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
+	text = visible.Line(text)
 	const most = 500 // runes
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"

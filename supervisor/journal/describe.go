@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sglaunch/internal/visible"
 	"sglaunch/supervisor/machine"
 )
 
@@ -15,7 +16,7 @@ func Describe(e Entry, after machine.State) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	fmt.Fprintf(&b, "%s  %-14s %s -> %s\n", e.Event.At.Format("15:04:05.000"), kind, clip(body), after)
+	fmt.Fprintf(&b, "%s  %-14s %s -> %s\n", e.Event.At.Format("15:04:05.000"), kind, clip(body), visible.Line(fmt.Sprint(after)))
 	for _, effect := range e.Effects {
 		name, content, err := effect.Named()
 		if err != nil {
@@ -23,7 +24,7 @@ func Describe(e Entry, after machine.State) string {
 		}
 		if r, ok := effect.Body.(machine.Report); ok {
 			if r.Text != "" {
-				fmt.Fprintf(&b, "              says: %s\n", r.Text)
+				fmt.Fprintf(&b, "              says: %s\n", visible.Line(r.Text))
 			}
 			continue
 		}
@@ -45,7 +46,7 @@ func (d Difference) String() string {
 func clip(text []byte) string {
 	const most = 200
 	if len(text) <= most {
-		return string(text)
+		return visible.Line(string(text))
 	}
-	return string(text[:most]) + "..."
+	return visible.Line(string(text[:most])) + "..."
 }
