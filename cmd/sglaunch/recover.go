@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -35,7 +34,7 @@ launch has ended.`,
 				healed, err = withUnrestored(healed)
 			}
 			if asJSON {
-				if err := json.NewEncoder(c.OutOrStdout()).Encode(healed); err != nil {
+				if err := writeJSON(c.OutOrStdout(), append([]supervisor.Healed{}, healed...)); err != nil {
 					return err
 				}
 			} else {
