@@ -62,9 +62,6 @@ func writeReference(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	eachCommand(root, func(c *cobra.Command) {
-		if !c.Runnable() {
-			return
-		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n", c.CommandPath(), strings.TrimSuffix(c.Short, "."))
 		if c.Long != "" {
 			fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(c.Long))

@@ -163,7 +163,7 @@ func readLog(path string, rules *phases.RuleSet) (phases.Report, error) {
 
 func explainAgainst(w io.Writer, logs []string, rules *phases.RuleSet, o explainOptions) error {
 	if len(logs) != 1 {
-		return errors.New("accepts one LOG with --against")
+		return &exitError{exitUsage, errors.New("cannot compare: --against takes one LOG"), "sglaunch explain --against GOOD LOG"}
 	}
 	good, err := openLog(o.against)
 	if err != nil {

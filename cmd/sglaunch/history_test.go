@@ -62,7 +62,7 @@ func TestHistory(t *testing.T) {
 		{[]string{"20261130T060000.000Z-glm-0001"}, 0, "attempt 1  began ", ""},
 		{[]string{"gml"}, 1, "", "sglaunch: cannot find a launch \"gml\": no launch has that name or id\nsglaunch: hint: sglaunch history lists them all\n"},
 		{[]string{"-n", "0"}, exitUsage, "", "cannot show 0 launches: at least 1"},
-		{[]string{"a", "b"}, exitUsage, "", "accepts at most 1 arg(s)"},
+		{[]string{"a", "b"}, exitUsage, "", "an argument too many"},
 	} {
 		code, stdout, stderr := runHistory(test.args...)
 		if code != test.code || !strings.Contains(stdout, test.stdout) || !strings.Contains(stderr, test.stderr) {

@@ -18,7 +18,6 @@ func newPatchCommand() *cobra.Command {
 		Long: `Look at, apply and revert the patches of a launch.toml, apart from a launch. A
 launch applies and reverts its own patches; these commands show what it would
 do, heal what it could not, and keep a patch in place for longer.`,
-		Args: cobra.NoArgs,
 	}
 	c.AddCommand(newPatchPlanCommand(), newPatchApplyCommand(), newPatchStatusCommand(), newPatchRevertCommand(), newPatchNewCommand(), newPatchTrustCommand())
 	return c

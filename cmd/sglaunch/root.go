@@ -85,6 +85,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	checkWords(root)
 	err := root.Execute()
 	if err == nil {
 		return exitOK
@@ -100,8 +101,6 @@ func execute(args []string, stdout, stderr io.Writer) int {
 		return exit.code
 	case isConfigError(err):
 		return exitConfig
-	case isUsageError(err):
-		return exitUsage
 	}
 	return 1
 }
@@ -127,14 +126,4 @@ func printError(w io.Writer, err error) {
 func isConfigError(err error) bool {
 	var list config.Errors
 	return errors.As(err, &list)
-}
-
-// isUsageError knows cobra's own complaints, which have no type.
-func isUsageError(err error) bool {
-	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "unknown flag", "unknown shorthand"} {
-		if len(err.Error()) >= len(prefix) && err.Error()[:len(prefix)] == prefix {
-			return true
-		}
-	}
-	return false
 }

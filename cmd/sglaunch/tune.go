@@ -22,8 +22,6 @@ better beyond doubt.
   sglaunch tune run tune.toml      do it, and serve; interrupted, it goes on where it was
   sglaunch tune status tune.toml   how far it is
   sglaunch tune report tune.toml   what was found`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
 	}
 	c.AddCommand(newTunePlanCommand(), newTuneRunCommand(), newTuneStatusCommand(), newTuneReportCommand())
 	return c

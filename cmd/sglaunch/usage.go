@@ -12,8 +12,8 @@ import (
 // usageTemplate is cobra's, with the keys of launch.toml apart from what a
 // command is mostly called with.
 const usageTemplate = `Usage:
-{{- if .Runnable}}
-  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+{{- if not .HasAvailableSubCommands}}
+  {{.UseLine}}{{else}}
   {{.CommandPath}} COMMAND
 
 Commands:{{range .Commands}}{{if .IsAvailableCommand}}
