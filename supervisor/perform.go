@@ -262,9 +262,17 @@ func (h *Hands) report(attempt int, r machine.Report) {
 // writeRecords keeps the events of each attempt and, when one has ended, its
 // result.
 func (h *Hands) writeRecords() {
-	var file appender
+	file := appender{what: "events", tell: func(text string) {
+		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + text})
+	}}
 	log := zerolog.New(&file)
+	made := 0 // the newest attempt that has a folder
 	each(h.records, h.ending, func(e envelope) {
+		if e.Attempt > made { // the first word of an attempt may be here before its first effect
+			if _, err := h.launch.NewAttempt(e.Attempt); err == nil {
+				made = e.Attempt
+			}
+		}
 		file.to(h.attemptFolder(e.Attempt).Events())
 		logEvent(log, e)
 		switch e.Event {

@@ -120,35 +120,3 @@ func eachEvent(path string, f func(envelope)) {
 		}
 	}
 }
-
-// appender writes to one file at a time and opens the next when asked for it.
-// It is used by one goroutine; the disk may refuse or hold it.
-type appender struct {
-	path string
-	file *os.File
-	err  error
-}
-
-func (a *appender) to(path string) {
-	if a.path == path && a.err == nil {
-		return
-	}
-	a.close()
-	a.path = path
-	a.file, a.err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, statedir.FileMode)
-}
-
-// Write implements io.Writer on the file of the moment.
-func (a *appender) Write(p []byte) (int, error) {
-	if a.err != nil {
-		return 0, a.err
-	}
-	return a.file.Write(p)
-}
-
-func (a *appender) close() {
-	if a.file != nil {
-		_ = a.file.Close()
-	}
-	*a = appender{}
-}

@@ -114,3 +114,45 @@ func TestRecoverThatCannotWrite(t *testing.T) {
 	}
 	b.left(storyLimit)
 }
+
+// A disk that fills while a server lives ends nothing. It is told once that events
+// are lost, and once more when they are kept again.
+func TestDiskFillsWhileItRuns(t *testing.T) {
+	dir := t.TempDir()
+	state, ok := ownDisk(t, dir, "1m")
+	if !ok {
+		return
+	}
+	l := startLaunch(t, dir, nil, "run", "--server.name=full", "--", "sleep", "1000")
+	s := standing{l, dir}
+	restart := func(attempt string) {
+		t.Helper()
+		if code, _, stderr := s.sglaunch("restart", "full"); code != exitOK {
+			t.Fatalf("restart: exit code %d\n%s", code, stderr)
+		}
+		l.await("attempt " + attempt + ": server is process")
+	}
+	l.await("attempt 1: server is process")
+	fillDisk(t, state)
+	restart("2")
+	l.await("cannot write the events: ")
+	restart("3")
+	if err := os.Remove(filepath.Join(state, "ballast")); err != nil {
+		t.Fatal(err)
+	}
+	restart("4")
+	l.await("the events are written again")
+	l.signal(syscall.SIGTERM)
+	if code := l.wait(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	said := string(l.stderr.bytes())
+	for _, text := range []string{"cannot write the events: ", "the events are written again"} {
+		if strings.Count(said, text) != 1 {
+			t.Errorf("%q was not said once:\n%s", text, said)
+		}
+	}
+	if strings.Contains(said, "zerolog") || strings.Contains(said, "the supervisor ended") {
+		t.Errorf("it said:\n%s", said)
+	}
+}
