@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"sglaunch/internal/mask"
 	"sglaunch/internal/visible"
 	"sglaunch/phases"
-	"sglaunch/supervisor/journal"
 )
 
 // explainOptions are the flags of `sglaunch explain`.
@@ -150,14 +148,7 @@ func readLog(path string, rules *phases.RuleSet) (phases.Report, error) {
 	if err != nil {
 		return phases.Report{}, err
 	}
-	output := bufio.NewReaderSize(r, 4<<10)
-	if head, _ := output.Peek(512); journal.Is(head) {
-		return phases.Report{}, errors.Join(&exitError{
-			code: exitUsage, err: fmt.Errorf("cannot explain %q: it is the journal of a launch, no server output", path),
-			hint: "sglaunch replay shows what it says; the outputs stand beside it in attempts/N/server.log",
-		}, r.Close())
-	}
-	report, err := phases.Read(output, rules)
+	report, err := phases.Read(r, rules)
 	return report.MapText(mask.String), errors.Join(err, r.Close())
 }
 
