@@ -105,13 +105,15 @@ func (l *Loop) now() time.Time {
 	return l.begun.Round(0).Add(time.Since(l.begun))
 }
 
-// Run takes first and then everything that is posted until the machine has
+// Run takes what is first, in this order, and then everything that is posted until the machine has
 // ended, and returns the exit code.
-func (l *Loop) Run(first machine.Body) int {
+func (l *Loop) Run(first ...machine.Body) int {
 	defer close(l.done)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	l.step(news{0, first, l.now()})
+	for _, body := range first {
+		l.step(news{0, body, l.now()})
+	}
 	for {
 		if code, ok := l.machine.Ended(); ok {
 			return code

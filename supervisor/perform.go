@@ -121,9 +121,6 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	if h.Quiet {
 		h.order(wire.Message{Type: wire.Quiet, Off: true})
 	}
-	for _, sig := range unheard(hello.Asked, l.machine.Asks()) {
-		loop.Post(0, machine.StopAsked{By: signalName(sig)})
-	}
 	if hello.Attempt > 0 {
 		h.takeAttempt(hello.Attempt)
 		h.watch.patched(h.factsOf(l.machine.ActivePatches()), nil)
@@ -132,6 +129,20 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 			h.watch.attempt(h.attemptContext(), hello.Attempt, *hello.Server)
 		}
 	}
+}
+
+// inOrder puts the wishes to end where they belong: after the news of how things
+// stand, which take up what goes on; before it where the shim has granted them, or
+// the end of the server would be told as nobody's wish.
+func inOrder(stands machine.Body, asked []int, granted bool) []machine.Body {
+	var stops []machine.Body
+	for _, sig := range asked {
+		stops = append(stops, machine.StopAsked{By: signalName(sig)})
+	}
+	if granted {
+		return append(stops, stands)
+	}
+	return append([]machine.Body{stands}, stops...)
 }
 
 // unheard are the wishes to end that reached the shim and no supervisor: the one

@@ -46,7 +46,8 @@ func Serve(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) error
 	gone := make(chan error, 1)
 	go func() { gone <- hands.reader.Run() }()
 	ended := make(chan int, 1)
-	go func() { ended <- loop.Run(l.first) }()
+	first := inOrder(l.first, unheard(hello.Asked, l.machine.Asks()), hello.Granted)
+	go func() { ended <- loop.Run(first...) }()
 
 	select {
 	case program := <-hands.leave:

@@ -264,6 +264,41 @@ func TestStopReachesTheNextSupervisor(t *testing.T) {
 	}
 }
 
+// The third ask ends the server at once, whatever became of the supervisor; and the
+// next one knows that it was asked for.
+func TestThirdAskNeedsNoSupervisor(t *testing.T) {
+	t.Parallel()
+	b := openBox(t, "healthy")
+	b.await(readyLine)
+	server, err := proc.Identify(b.server())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(b.supervisorOf().PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	asked := time.Now()
+	for proc.Alive(server.ID) {
+		if time.Since(asked) > 3*time.Second {
+			t.Fatalf("the server outlives three asks\n%s", b.stderr.bytes())
+		}
+		b.signal(syscall.SIGTERM)
+		time.Sleep(100 * time.Millisecond) // the pause of a poll; signals that meet are one
+	}
+	t.Logf("the server was dead after %s", time.Since(asked))
+	if code := b.wait(); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, b.stderr.bytes())
+	}
+	t.Logf("the launch had ended after %s", time.Since(asked))
+	result, err := os.ReadFile(filepath.Join(b.launchDir(), "attempts", "1", "result.json"))
+	if err != nil || !strings.Contains(string(result), `"outcome": "stopped"`) || strings.Contains(string(b.stderr.bytes()), "unasked") {
+		t.Errorf("what was asked for is told as something else: %s, %v\n%s", result, err, b.stderr.bytes())
+	}
+	b.gone(time.Second)
+	b.unchanged()
+	b.replays()
+}
+
 // delivered waits until a signal is no longer pending for the shim.
 func (b *box) delivered(sig syscall.Signal) {
 	b.t.Helper()

@@ -59,7 +59,8 @@
 // # Signals
 //
 //   - SIGINT, SIGTERM: told to the supervisor. The third one kills the tree at
-//     once, whatever the supervisor does. A blind shim acts on the first:
+//     once, whatever the supervisor does, and the next one is told so (Granted),
+//     or the end would look like somebody else's. A blind shim acts on the first:
 //     SIGTERM to the server, a grace, SIGKILL; the second skips the grace.
 //   - SIGHUP: told to the supervisor.
 //   - SIGUSR1, SIGUSR2, SIGQUIT: to the server. SIGQUIT too, since a scheduler

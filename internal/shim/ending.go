@@ -166,12 +166,23 @@ func (s *shim) outOfPatience() {
 	s.after(s.o.FinishPatience, s.outOfPatience)
 }
 
+// grantKill ends the server at once, as was asked for.
+func (s *shim) grantKill() {
+	s.grant()
+	s.kill(s.o.KillLimit)
+}
+
+// grant notes that a living server ends of our own doing: to the next supervisor
+// its end would look like somebody else's.
+func (s *shim) grant() { s.facts.Granted = s.facts.Granted || s.serverLives() || s.srv.starting }
+
 // stopAlone ends the server without a supervisor: SIGTERM, a grace, SIGKILL.
 func (s *shim) stopAlone() {
 	if !s.serverLives() {
 		s.finishAlone()
 		return
 	}
+	s.grant()
 	s.signalServer(unix.SIGTERM, wire.ScopeLeader)
 	attempt := s.facts.Attempt
 	s.after(s.o.Grace, func() {

@@ -29,7 +29,7 @@ type facts struct {
 // begin opens an attempt: what was known of the one before is over.
 func (f *facts) begin(attempt int) {
 	f.Attempt, f.Server, f.Exited = attempt, nil, nil
-	f.TreeGone, f.Drained, f.Output = false, false, 0
+	f.TreeGone, f.Drained, f.Granted, f.Output = false, false, false, 0
 	f.Suspect, f.Skip, f.reading, f.read = nil, nil, nil, 0
 	f.deaths = nil
 }

@@ -81,10 +81,10 @@ func (s *shim) asked(sig syscall.Signal) {
 	case s.end.flushing && s.end.asks > 1:
 		s.leave() // whoever does not read has been waited for long enough
 	case s.end.insists():
-		s.kill(s.o.KillLimit)
+		s.grantKill()
 		s.hurry()
 	case s.sup.blind && s.end.asks > 1:
-		s.kill(s.o.KillLimit)
+		s.grantKill()
 	case s.sup.blind:
 		s.stopAlone()
 	}

@@ -118,7 +118,7 @@ func TestBlind(t *testing.T) {
 	}
 	r.signal(15)
 	p = r.supervisor()
-	if p.hello.Exited == nil || p.hello.Exited.Signal != 9 || len(p.hello.Asked) != 1 {
+	if p.hello.Exited == nil || p.hello.Exited.Signal != 9 || len(p.hello.Asked) != 1 || !p.hello.Granted {
 		t.Errorf("hello: %+v", p.hello)
 	}
 	p.die()

@@ -153,6 +153,7 @@ type Hello struct {
 	Output   int64     `json:"output"`             // bytes of output so far, newest attempt
 	Terminal bool      `json:"terminal,omitempty"` // the launch belongs to a terminal: with it, it ends
 	Asked    []int     `json:"asked,omitempty"`
+	Granted  bool      `json:"granted,omitempty"` // asked so, the shim itself has ended the newest attempt
 	Lease    string    `json:"lease,omitempty"`
 	Ledger   string    `json:"ledger,omitempty"`
 	Suspect  *Range    `json:"suspect,omitempty"` // the last supervisor died while interpreting this
