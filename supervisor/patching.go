@@ -177,10 +177,7 @@ func (h *Hands) revertPatches(ctx context.Context, attempt int, setAside bool) m
 	if setAside {
 		h.setTuningAside(attempt)
 	}
-	if len(h.Patches) == 0 { // a launch without patches waits for no ledger on a disk that hangs
-		return machine.Reverted{}
-	}
-	reverted, err := h.launch.ledger.Revert(ctx, h.launch.ID)
+	reverted, err := h.takeBack(ctx)
 	if err != nil {
 		return machine.RevertFailed{Reason: notReverted(reverted, err)}
 	}
@@ -188,8 +185,19 @@ func (h *Hands) revertPatches(ctx context.Context, attempt int, setAside bool) m
 	if len(reverted.Restored) > 0 {
 		h.note("patch", fmt.Sprintf("restored %s", strings.Join(reverted.Restored, ", ")))
 	}
-	h.noteKept(func(path string) bool { return slices.Contains(reverted.Kept, path) })
+	if len(reverted.Kept) > 0 {
+		h.noteKept(func(path string) bool { return slices.Contains(reverted.Kept, path) })
+	}
 	return machine.Reverted{Kept: reverted.Kept}
+}
+
+// takeBack is the ledger's Revert. A launch without patches needs no ledger: it
+// lies on a disk that may hang, or is gone.
+func (h *Hands) takeBack(ctx context.Context) (*patch.Reverted, error) {
+	if len(h.Patches) == 0 {
+		return &patch.Reverted{}, nil
+	}
+	return h.launch.ledger.Revert(ctx, h.launch.ID)
 }
 
 // notReverted tells why files are not as they were, and for those that somebody

@@ -267,7 +267,12 @@ const closeMargin = 12 * time.Second
 // close writes down how the launch ended and makes room for the next ones.
 func (l *launch) close(s Setup, code int) {
 	l.record.Ended, l.record.Code = time.Now(), code
-	_ = l.record.write(l.Record()) // the journal holds it too
+	switch err := l.record.write(l.Record()); {
+	case errors.Is(err, fs.ErrNotExist):
+		l.tell(fmt.Sprintf("the records of this launch are gone: %s was removed while it ran", l.Path))
+	case err != nil:
+		l.tell(fmt.Sprintf("the records lack how the launch ended: %v", err))
+	}
 	_ = l.journal.Close(5 * time.Second)
 	l.memory.finish(code)
 	s.tidy(tidyLast, l.tell)

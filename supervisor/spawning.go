@@ -136,8 +136,7 @@ func (h *Hands) lastRites(cause error) error {
 		say("the shim died; processes would not go: %v", left)
 		return fmt.Errorf("the shim is gone and %d processes of the launch would not end: %w", len(left), orGone(cause))
 	}
-	_, err := h.launch.ledger.Revert(h.ctx, h.launch.ID)
-	if err != nil {
+	if _, err := h.takeBack(h.ctx); err != nil {
 		say("the shim died; a patched file was not restored: %v", err)
 		return err
 	}

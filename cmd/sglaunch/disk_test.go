@@ -156,3 +156,43 @@ func TestDiskFillsWhileItRuns(t *testing.T) {
 		t.Errorf("it said:\n%s", said)
 	}
 }
+
+// Records that somebody removes while a launch runs are told as gone. Where nothing
+// was patched there is nothing that could not be restored.
+func TestRecordsRemovedWhileItRuns(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("SGLAUNCH_RUNTIME", filepath.Join(dir, "run"))
+	l := startLaunch(t, dir, nil, "run", "--server.name=bare", "--", "sleep", "1000")
+	l.await("attempt 1: server is process")
+	if err := os.RemoveAll(filepath.Join(dir, "state")); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := standing{l, dir}.sglaunch("stop", "--wait", "bare")
+	if code != 1 || !strings.Contains(stderr, `"bare" has ended; how is not known here`) {
+		t.Errorf("stop --wait: exit code %d\n%s", code, stderr)
+	}
+	if code := l.wait(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	if said := string(l.stderr.bytes()); strings.Count(said, "the records of this launch are gone") != 1 || strings.Contains(said, "restored") {
+		t.Errorf("it said:\n%s", said)
+	}
+}
+
+// A file that was patched is another matter: its original is gone with the records.
+func TestRecordsRemovedUnderAPatch(t *testing.T) {
+	b := openNest(t)
+	server := []string{"sh", "-c", nest, "--tp", "1", "--moe-runner-backend", "flashinfer_cutlass"}
+	args := append([]string{"run", "-c", filepath.Join(b.dir, "launch.toml"), "--"}, server...)
+	b.launched = startLaunch(t, b.dir, b.stage.Env(), args...)
+	b.await("server is process")
+	if err := os.RemoveAll(filepath.Join(b.dir, "state")); err != nil {
+		t.Fatal(err)
+	}
+	b.signal(syscall.SIGTERM)
+	if code := b.wait(); code != exitPatch {
+		t.Errorf("exit code %d\n%s", code, b.stderr.bytes())
+	}
+	b.await("a patched file was not restored")
+	b.gone(storyLimit)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,7 @@ it ends, the GPU memory comes back, patched files are restored. Without NAME:
 the launch that runs, if there is one. A launch whose supervisor does not answer
 is stopped by signal.
 
-With --wait the exit code is that of the launch.`,
+With --wait the exit code is that of the launch, or 1 where no record of it is found.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -95,8 +96,14 @@ func tellEnd(ctx context.Context, w io.Writer, name string) error {
 		return err
 	}
 	st, err := supervisor.Look(ctx, dir, supervisor.Find(dir, name))
-	if err != nil || st.Exit == nil {
-		return err // its records lie elsewhere: [log] directory
+	switch {
+	case errors.Is(err, supervisor.ErrNoLaunch) || errors.Is(err, fs.ErrNotExist):
+		return &exitError{1, fmt.Errorf("%q has ended; how is not known here: %s holds no record of it", name, dir.State),
+			"it was removed, or [log] directory is another; standard error of the launch tells it"}
+	case err != nil:
+		return err
+	case st.Exit == nil:
+		return fmt.Errorf("%q has ended; how was not written down", name)
 	}
 	fmt.Fprintf(w, "%s: %s\n", name, st.Line())
 	if st.Exit.Code != exitOK {
