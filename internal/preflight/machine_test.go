@@ -20,7 +20,9 @@ func TestCommand(t *testing.T) {
 	write(t, filepath.Join(dir, "plain"), "x")
 	write(t, filepath.Join(dir, "moved"), "#!/gone/venv/bin/python\n")
 	write(t, filepath.Join(dir, "good"), "#!/bin/sh\n")
-	for _, name := range []string{"moved", "good"} {
+	write(t, filepath.Join(dir, "crlf"), "#!/bin/sh\r\n")
+	write(t, filepath.Join(dir, "bare"), "echo\n")
+	for _, name := range []string{"moved", "good", "crlf", "bare"} {
 		os.Chmod(filepath.Join(dir, name), 0o755)
 	}
 	noServer := want{Warn, "", "not recognisably"}
@@ -32,6 +34,8 @@ func TestCommand(t *testing.T) {
 		"uv-is-missing run python -m x":           {{Fail, "bad_argument", "no program"}},
 		"./plain":                                 {{Fail, "permission_denied", "may not be executed"}},
 		"./moved":                                 {{Fail, "bad_argument", "/gone/venv/bin/python"}},
+		"./crlf":                                  {{Fail, "bad_argument", "CR LF"}},
+		"./bare":                                  {{Fail, "bad_argument", "has no #! line"}},
 		"./good":                                  {{OK, "", "good"}, noServer},
 		".":                                       {{Fail, "permission_denied", "may not be executed"}},
 		"":                                        {{Fail, "bad_argument", "there is no command"}},

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,9 +55,8 @@ func (l *look) program(word string) (path string, c Check, ok bool) {
 	case err != nil:
 		return "", fail("bad_argument", "check the spelling, and PATH in the environment of the launch", "there is no program %q", word), false
 	}
-	if interpreter, missing := l.missingInterpreter(path); missing {
-		return "", fail("bad_argument", "a moved or deleted virtual environment does this; install the program again",
-			"%s wants the interpreter %q, which does not exist", path, interpreter), false
+	if why, advice := unrunnable(path); why != "" {
+		return "", fail("bad_argument", advice, "%s %s", path, why), false
 	}
 	return path, Check{}, true
 }
@@ -111,22 +109,6 @@ func executable(path string) error {
 		return errNotExecutable
 	}
 	return nil
-}
-
-// missingInterpreter follows the first line of a script.
-func (l *look) missingInterpreter(path string) (interpreter string, missing bool) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", false
-	}
-	defer f.Close()
-	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n')
-	rest, script := strings.CutPrefix(strings.TrimSpace(string(line)), "#!")
-	words := strings.Fields(rest)
-	if !script || len(words) == 0 || !filepath.IsAbs(words[0]) {
-		return "", false
-	}
-	return words[0], errors.Is(executable(words[0]), fs.ErrNotExist)
 }
 
 // findPackage asks an interpreter where it would take sglang from. It looks,
