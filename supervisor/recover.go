@@ -63,7 +63,7 @@ func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 			stuck[l.ID] = len(left) > 0
 		}
 		if !stuck[l.ID] {
-			record.Ended, record.Code, record.Reason = time.Now(), machine.CodeHeld, killedWhy
+			record.Ended, record.Code, record.Reason = time.Now(), machine.CodeLater, killedWhy
 			if err := record.write(l.Record()); err != nil {
 				note(l.ID).Err = err.Error()
 			}

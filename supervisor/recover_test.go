@@ -70,10 +70,10 @@ func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 			}
 			continue
 		}
-		if r.Ended.IsZero() || r.Code != machine.CodeHeld || r.Reason != killedWhy {
+		if r.Ended.IsZero() || r.Code != machine.CodeLater || r.Reason != killedWhy {
 			t.Errorf("%s: launch.json says %+v", name, r)
 		}
-		if err != nil || told.Code == nil || *told.Code != machine.CodeHeld || told.Reason != killedWhy {
+		if err != nil || told.Code == nil || *told.Code != machine.CodeLater || told.Reason != killedWhy {
 			t.Errorf("%s: the history says %+v, %v", name, told, err)
 		}
 	}

@@ -118,31 +118,40 @@ func (h *Hands) resumeMembers(hello *wire.Hello) {
 }
 
 // lastRites ends everything after the shim has died: the supervisor is the
-// only one left who knows what belongs to the attempt.
+// only one left who knows what belongs to the attempt. A launch that is not wholly
+// cleared away gets no end in its record: `sglaunch recover` has still to do it.
 func (h *Hands) lastRites(cause error) error {
 	h.endAttempt()
 	h.mu.Lock()
 	attempt := h.attempt
 	h.mu.Unlock()
-	say := func(format string, args ...any) {
-		e := envelope{V: 1, Time: time.Now(), Launch: h.Name, Attempt: attempt, Event: "launch_ended",
-			Text: fmt.Sprintf(format, args...)}
-		h.launch.memory.told(e)
-		h.records <- e
-	}
-	defer h.launch.memory.finish(machine.CodeHeld)
-	left := endAttemptOf(h.ctx, h.launch.Launch, attempt)
-	if len(left) > 0 {
-		say("the shim died; processes would not go: %v", left)
-		return fmt.Errorf("the shim is gone and %d processes of the launch would not end: %w", len(left), orGone(cause))
-	}
-	if _, err := h.takeBack(h.ctx); err != nil {
-		say("the shim died; a patched file was not restored: %v", err)
+	code, why, err := h.clearAway(attempt, cause)
+	why = "the shim died; " + why
+	e := envelope{V: 1, Time: time.Now(), Launch: h.Name, Attempt: attempt, Event: "launch_ended",
+		Text: why, Fields: map[string]any{"code": code, "reason": why}}
+	h.launch.memory.told(e)
+	h.records <- e
+	defer h.launch.memory.finish(code)
+	if err != nil {
 		return err
 	}
-	say("the shim died; everything of the launch was ended and restored")
-	h.launch.record.Ended, h.launch.record.Code = time.Now(), machine.CodeHeld
-	return h.launch.record.write(h.launch.Record())
+	r := &h.launch.record
+	r.Ended, r.Code, r.Reason = e.Time, code, why
+	return r.write(h.launch.Record())
+}
+
+// clearAway ends what is left of the attempt and restores the files, and says how
+// far that came.
+func (h *Hands) clearAway(attempt int, cause error) (code int, why string, err error) {
+	left := endAttemptOf(h.ctx, h.launch.Launch, attempt)
+	if len(left) > 0 {
+		return machine.CodeHeld, fmt.Sprintf("processes would not go: %v", left),
+			fmt.Errorf("the shim is gone and %d processes of the launch would not end: %w", len(left), orGone(cause))
+	}
+	if _, err := h.takeBack(h.ctx); err != nil {
+		return machine.CodePatch, fmt.Sprintf("a patched file was not restored: %v", err), err
+	}
+	return machine.CodeLater, "everything of the launch was ended and restored", nil
 }
 
 func orGone(err error) error {

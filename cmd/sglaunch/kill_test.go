@@ -337,7 +337,7 @@ func (b *box) replays() {
 }
 
 // kill -9 of the shim: within five seconds nothing of the attempt remains and
-// the patch is reverted, wherever it was hit.
+// the patch is reverted, wherever it was hit; and that is what is told of it.
 func TestShimKilled(t *testing.T) {
 	for _, moment := range []string{`server is process`, `loading_weights \(`, readyLine} {
 		t.Run(moment, func(t *testing.T) {
@@ -350,6 +350,11 @@ func TestShimKilled(t *testing.T) {
 			b.gone(5 * time.Second)
 			b.reverted(5 * time.Second)
 			b.unchanged()
+			beside := standing{b.launched, b.dir}
+			const told = "story: ended with 10: the shim died; everything of the launch was ended and restored"
+			if _, out, _ := beside.sglaunch("status", "story"); !strings.Contains(out, told) {
+				t.Errorf("status said: %s", out)
+			}
 		})
 	}
 }

@@ -266,7 +266,7 @@ func TestDeadLaunch(t *testing.T) {
 	if code, out, errout := s.sglaunch("recover"); code != exitOK {
 		t.Errorf("recover: %d %s %s", code, out, errout)
 	}
-	if st := s.status("glm"); st.Exit == nil || st.Exit.Code != exitHeld {
+	if st := s.status("glm"); st.Exit == nil || st.Exit.Code != exitLater {
 		t.Errorf("after the recovery the status is %+v", st)
 	}
 }
