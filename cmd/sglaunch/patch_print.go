@@ -18,7 +18,7 @@ type palette struct {
 }
 
 func newPalette(w io.Writer, mode string) palette {
-	file, isFile := w.(*os.File)
+	file, isFile := fileOf(w)
 	auto := isFile && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
 	return palette{w, mode == "always" || mode == "auto" && auto}
 }

@@ -184,6 +184,9 @@ func (r *rehearsalRun) launch(ctx context.Context, s rehearsal.Scenario) (code i
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if r.output {
 		cmd.Stdout = r.out
+		if file, ok := fileOf(r.out); ok {
+			cmd.Stdout = file // a terminal stays one
+		}
 	}
 	lines, err := cmd.StderrPipe()
 	if err != nil {

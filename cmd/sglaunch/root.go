@@ -83,10 +83,11 @@ func flagHint(c *cobra.Command, err error) string {
 func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	out := &output{to: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	checkWords(root)
-	err := root.Execute()
+	err := out.unwritten(stderr, root.Execute())
 	if err == nil {
 		return exitOK
 	}
