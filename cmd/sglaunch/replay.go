@@ -21,7 +21,8 @@ func newReplayCommand() *cobra.Command {
 		Short: "Show each decision of a launch again, by today's code",
 		Long: `Give every event of a launch's journal.jsonl to a fresh state machine and show
 what it decides. The launch's folder stands for the journal in it. The exit code
-is 1 where today's code decides otherwise than the code that wrote the journal.`,
+is 1 where today's code decides otherwise than the code that wrote the journal,
+and where entries are missing: what follows them cannot be compared.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			f, err := openJournal(args[0])

@@ -102,6 +102,25 @@ func TestReplayTellsDifferences(t *testing.T) {
 	}
 }
 
+// Where a line is missing, that is told, and not what it makes of the rest.
+func TestReplayTellsAGap(t *testing.T) {
+	data, err := os.ReadFile(writeScript(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	for missing := 1; missing < len(script()); missing++ { // the header is line 0; after the last line nothing misses it
+		cut := strings.Join(append(append([]string{}, lines[:missing]...), lines[missing+1:]...), "")
+		differences, torn, err := Replay(strings.NewReader(cut), nil)
+		if err != nil || torn != 0 || len(differences) != 1 {
+			t.Fatalf("without line %d: differences %v, torn %d, %v", missing, differences, torn, err)
+		}
+		if d := differences[0]; int(d.Event.Seq) != missing+1 || !strings.Contains(d.String(), "the journal has a gap: 1 entries before this one") {
+			t.Errorf("without line %d: %s", missing, d)
+		}
+	}
+}
+
 // Lines torn by a sudden death are left out; what stands before and after counts.
 func TestJournalTornLines(t *testing.T) {
 	path := writeScript(t)

@@ -19,7 +19,9 @@ type Difference struct {
 }
 
 // Replay gives every event of a journal to a fresh machine and calls each with
-// what was decided then and now. It returns the differences.
+// what was decided then and now. It returns the differences. From a gap on, the
+// machine of then knew what this one does not: gaps are told, decisions are not
+// compared any more.
 func Replay(r io.Reader, each func(Entry, machine.State)) (differences []Difference, torn int, err error) {
 	header, entries, torn, err := Read(r)
 	if err != nil {
@@ -29,13 +31,20 @@ func Replay(r io.Reader, each func(Entry, machine.State)) (differences []Differe
 	if err != nil {
 		return nil, torn, err
 	}
+	next := uint64(1)
+	if len(header.Snapshot) > 0 && len(entries) > 0 {
+		next = entries[0].Event.Seq // the older journal ends before it
+	}
+	whole := true
 	for _, e := range entries {
 		now := m.Step(e.Event)
-		if e.Lost > 0 {
-			differences = append(differences, Difference{Event: e.Event,
-				Condition: fmt.Sprintf("%d entries before this one were lost to a slow disk", e.Lost)})
-		}
-		if !sameEffects(e.Effects, now) {
+		gap := e.gap(next)
+		next = e.Event.Seq + 1
+		whole = whole && gap == ""
+		switch {
+		case gap != "":
+			differences = append(differences, Difference{Event: e.Event, Condition: gap})
+		case whole && !sameEffects(e.Effects, now):
 			differences = append(differences, Difference{Event: e.Event, Was: e.Effects, Now: now})
 		}
 		if each != nil {
@@ -43,6 +52,18 @@ func Replay(r io.Reader, each func(Entry, machine.State)) (differences []Differe
 		}
 	}
 	return differences, torn, nil
+}
+
+// gap tells what is missing before an entry, whose event should be the next; ""
+// where nothing is.
+func (e Entry) gap(next uint64) string {
+	switch {
+	case e.Lost > 0:
+		return fmt.Sprintf("%d entries before this one were lost to a slow disk; from here on decisions are not compared", e.Lost)
+	case e.Event.Seq > next:
+		return fmt.Sprintf("the journal has a gap: %d entries before this one are missing; from here on decisions are not compared", e.Event.Seq-next)
+	}
+	return ""
 }
 
 // sameEffects compares by what the journal would hold.
