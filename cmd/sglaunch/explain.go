@@ -30,8 +30,9 @@ func newExplainCommand() *cobra.Command {
 ranks and who is behind, and, where it failed, the root cause with its line,
 whether an unchanged relaunch helps and what to change.
 
-LOG is a file, plain or gzip, or - for standard input; several files are the
-nodes of one launch. Prefixes of kubectl, Compose, Ray, journald and Slurm,
+LOG is a file, plain or gzip, or - for standard input; the folder of a launch
+stands for the output of its newest attempt. Several are the nodes of one launch.
+Prefixes of kubectl, Compose, Ray, journald and Slurm,
 colours and redrawn bars are understood:
 
   kubectl logs pod | sglaunch explain -

@@ -32,6 +32,10 @@ func openLog(path string) (io.ReadCloser, error) {
 }
 
 func openParts(path string) (io.ReadCloser, error) {
+	path, err := logIn(path)
+	if err != nil {
+		return nil, err
+	}
 	if parts, err := rawlog.Parts(path); err != nil || len(parts) == 1 {
 		return phases.Open(path)
 	}

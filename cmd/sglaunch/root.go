@@ -46,6 +46,7 @@ func newRoot() *cobra.Command {
 phase, the ranks and the progress, tells slow from stuck, names the root cause
 of a failure, ends everything that belongs to it, undoes source patches, and
 tries again in a way that has a chance.`,
+		Version:       buildVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -55,6 +56,8 @@ tries again in a way that has a chance.`,
 		newSupervisorCommand(), newSamplerCommand(), newHandedCommand(), newDocsCommand(),
 	)
 	root.AddCommand(roomCommands()...)
+	root.SetVersionTemplate(versionText())
+	root.Flags().Bool("version", false, "what the command version says")
 	setUsage(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &exitError{exitUsage, err, flagHint(c, err)}

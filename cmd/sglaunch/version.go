@@ -17,11 +17,15 @@ func newVersionCommand() *cobra.Command {
 		Short: "Show the version of this program and of what it speaks",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			fmt.Fprintf(c.OutOrStdout(), "sglaunch %s (%s, %s/%s)\nshim protocol %d, journal %d\n",
-				buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, wire.Version, journal.Version)
-			return nil
+			_, err := fmt.Fprint(c.OutOrStdout(), versionText())
+			return err
 		},
 	}
+}
+
+func versionText() string {
+	return fmt.Sprintf("sglaunch %s (%s, %s/%s)\nshim protocol %d, journal %d\n",
+		buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, wire.Version, journal.Version)
 }
 
 // buildVersion is what the Go toolchain recorded: a tag, or the commit.
