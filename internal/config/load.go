@@ -15,6 +15,7 @@ import (
 
 	"sglaunch/internal/mask"
 	"sglaunch/internal/trust"
+	"sglaunch/internal/visible"
 )
 
 // Bounds that no launch.toml of a person comes near.
@@ -295,7 +296,7 @@ func (l *loader) add(e *Error) {
 	case l.where.line(e.Key) > 0:
 		e.File, e.Line = l.file, l.where.line(e.Key)
 	}
-	e.Key, e.Problem = shorten(e.Key), oneLine(e.Problem)
+	e.Key, e.Problem = shorten(e.Key), visible.Line(e.Problem)
 	l.errors = append(l.errors, e)
 }
 

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -156,15 +155,4 @@ func shorten(s string) string {
 		cut--
 	}
 	return s[:cut] + "..."
-}
-
-// oneLine keeps what other packages say about a value from breaking a line or
-// reaching for the terminal.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
 }
