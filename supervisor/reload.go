@@ -16,7 +16,7 @@ import (
 // What changes in a launch whose server goes on: its configuration, and the
 // program that supervises it.
 
-var errNothingToReload = errors.New("cannot reload: this launch was started without a launch.toml; its flags belong to the command line")
+var errNothingToReload = errors.New("this launch was started without a launch.toml; its flags belong to the command line")
 
 // reload reads the configuration again and goes on by it, as far as that is
 // possible with the server that runs. What it returns says which keys have
@@ -29,7 +29,7 @@ func (h *Hands) reload(by string) (map[string]any, error) {
 	defer h.reloading.Unlock()
 	r, err := h.Reload()
 	if err != nil {
-		return nil, fmt.Errorf("cannot reload, all stays as it was: %w", err)
+		return nil, fmt.Errorf("all stays as it was: %w", err)
 	}
 	h.live.Store(&r.Settings)
 	h.reader.UseRules(r.Rules)
@@ -48,7 +48,7 @@ func (h *Hands) reload(by string) (map[string]any, error) {
 // hangup is a SIGHUP to a service: it reads its configuration again.
 func (h *Hands) hangup() {
 	if _, err := h.reload("SIGHUP"); err != nil {
-		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: SIGHUP: " + err.Error()})
+		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: cannot reload on SIGHUP: " + err.Error()})
 	}
 }
 
@@ -74,23 +74,23 @@ func (r Reloaded) String() string {
 func (h *Hands) handOver(r serve.Request) error {
 	switch {
 	case r.Protocol != wire.Version:
-		return fmt.Errorf("cannot upgrade: the launch's shim speaks protocol %d and the new program %d; stop the launch and run it anew", wire.Version, r.Protocol)
+		return fmt.Errorf("the launch's shim speaks protocol %d and the new program %d; stop the launch and run it anew", wire.Version, r.Protocol)
 	case r.Journal < journal.Version:
-		return fmt.Errorf("cannot upgrade: the launch's journal is of version %d and the new program reads %d; it is older", journal.Version, r.Journal)
+		return fmt.Errorf("the launch's journal is of version %d and the new program reads %d; it is older", journal.Version, r.Journal)
 	}
 	info, err := os.Stat(r.Program)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("cannot upgrade: there is no program %q", r.Program)
+		return fmt.Errorf("there is no program %q", r.Program)
 	case err != nil:
-		return fmt.Errorf("cannot upgrade: %w", err)
+		return err
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("cannot upgrade: %q is no program", r.Program)
+		return fmt.Errorf("%q is no program", r.Program)
 	}
 	select {
 	case h.leave <- r.Program:
 		return nil
 	default:
-		return errors.New("cannot upgrade: an upgrade is under way")
+		return errors.New("an upgrade is under way")
 	}
 }

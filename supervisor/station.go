@@ -132,7 +132,8 @@ func (s *station) systemd() {
 	}
 }
 
-// ask hands a wish to the machine.
+// ask hands a wish to the machine. An error is the reason alone: who asked knows
+// what for.
 func (s *station) ask(r serve.Request) (map[string]any, error) {
 	s.mu.Lock()
 	v := s.view
@@ -319,4 +320,4 @@ func masked(fields map[string]any) map[string]any {
 	return out
 }
 
-var errStopping = errors.New("cannot restart: the launch is being stopped")
+var errStopping = errors.New("the launch is being stopped")
