@@ -1,6 +1,9 @@
 package patch
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // What a caller acts on. Each comes wrapped in a sentence that names the file
 // and the cause.
@@ -12,3 +15,11 @@ var (
 	ErrUnknown  = errors.New("no file with a patch and no patch has that name")  // RevertKept, RevertForced; nothing was changed
 	ErrNoPython = errors.New("no Python interpreter was found for the command")  // FindInterpreter
 )
+
+// noPython is an ErrNoPython that says why, and only that.
+func noPython(format string, args ...any) error { return &lacking{fmt.Sprintf(format, args...)} }
+
+type lacking struct{ why string }
+
+func (l *lacking) Error() string        { return l.why }
+func (l *lacking) Is(target error) bool { return target == ErrNoPython }

@@ -39,7 +39,7 @@ func FindInterpreter(ctx context.Context, argv []string, dir string, env []strin
 		return Interpreter{}, err
 	}
 	if len(argv) == 0 {
-		return Interpreter{}, fmt.Errorf("cannot find the interpreter: the command is empty: %w", ErrNoPython)
+		return Interpreter{}, noPython("cannot find the interpreter: the command is empty")
 	}
 	w := walker{ctx: ctx, dir: dir, env: slices.Clone(env)}
 	in, err := w.command(argv)
@@ -65,13 +65,13 @@ var pythonName = regexp.MustCompile(`^(python|pypy)[0-9.]*t?$`)
 
 func (w walker) command(argv []string) (Interpreter, error) {
 	if w.depth++; w.depth > maxDepth {
-		return Interpreter{}, fmt.Errorf("wrappers are nested deeper than %d: %w", maxDepth, ErrNoPython)
+		return Interpreter{}, noPython("wrappers are nested deeper than %d", maxDepth)
 	}
 	if err := w.ctx.Err(); err != nil {
 		return Interpreter{}, err
 	}
 	if len(argv) == 0 {
-		return Interpreter{}, fmt.Errorf("a wrapper starts no command: %w", ErrNoPython)
+		return Interpreter{}, noPython("a wrapper starts no command")
 	}
 	base := filepath.Base(argv[0])
 	if pythonName.MatchString(base) {
@@ -169,14 +169,14 @@ func (w walker) program(argv []string) (Interpreter, error) {
 	if err != nil {
 		return Interpreter{}, err
 	}
-	return Interpreter{}, fmt.Errorf("%s is no script and starts no python that can be seen: %w", path, ErrNoPython)
+	return Interpreter{}, noPython("%s is no script and starts no python that can be seen", path)
 }
 
 // script follows a shebang line.
 func (w walker) script(path string, shebang, argv []string) (Interpreter, error) {
 	switch {
 	case len(shebang) == 0:
-		return Interpreter{}, fmt.Errorf("%s has an empty #! line: %w", path, ErrNoPython)
+		return Interpreter{}, noPython("%s has an empty #! line", path)
 	case isShim(path):
 		return w.shim(path, argv)
 	}
@@ -214,7 +214,7 @@ func (w walker) lookPath(name string) (string, error) {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("%q is not on PATH: %w", name, ErrNoPython)
+	return "", noPython("%q is not on PATH", name)
 }
 
 func (w walker) abs(path string) string {
@@ -228,11 +228,11 @@ func executable(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("there is no %s: %w", path, ErrNoPython)
+		return "", noPython("there is no %s", path)
 	case err != nil:
 		return "", err
 	case info.IsDir() || info.Mode()&0o111 == 0:
-		return "", fmt.Errorf("%s cannot be executed: %w", path, ErrNoPython)
+		return "", noPython("%s cannot be executed", path)
 	}
 	return path, nil
 }

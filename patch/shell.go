@@ -22,7 +22,7 @@ func (w walker) shellCommand(args []string) (Interpreter, error) {
 		switch {
 		case strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c"):
 			if i+1 >= len(args) {
-				return Interpreter{}, fmt.Errorf("the shell's -c has no text: %w", ErrNoPython)
+				return Interpreter{}, noPython("the shell's -c has no text")
 			}
 			return w.shell(strings.NewReader(args[i+1]), args[min(i+2, len(args)):])
 		case arg == "-o" || strings.HasPrefix(arg, "-"):
@@ -30,7 +30,7 @@ func (w walker) shellCommand(args []string) (Interpreter, error) {
 			return w.shellFile(w.abs(arg), args[i:])
 		}
 	}
-	return Interpreter{}, fmt.Errorf("the shell has no script: %w", ErrNoPython)
+	return Interpreter{}, noPython("the shell has no script")
 }
 
 func (w walker) shellFile(path string, args []string) (Interpreter, error) {
@@ -81,7 +81,7 @@ func (s *script) choose() (Interpreter, error) {
 	if n := len(s.found); n > 0 {
 		return s.found[n-1].in, nil
 	}
-	return Interpreter{}, fmt.Errorf("the shell script starts no python that can be seen: %w", ErrNoPython)
+	return Interpreter{}, noPython("the shell script starts no python that can be seen")
 }
 
 // statement follows one statement and all inside it, and reports an exec: what

@@ -3,7 +3,6 @@ package patch
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,7 +110,7 @@ func (w walker) envCommand(args []string) (Interpreter, error) {
 func (w walker) uvRun(args []string) (Interpreter, error) {
 	run := slices.Index(args, "run")
 	if run < 0 {
-		return Interpreter{}, fmt.Errorf("uv starts a server by \"uv run\" only: %w", ErrNoPython)
+		return Interpreter{}, noPython("uv starts a server by \"uv run\" only")
 	}
 	valued := strings.Fields("--project --directory --python -p --extra --group --package --env-file --index --default-index --cache-dir --config-file --with-editable --link-mode --color")
 	project := w.dir
@@ -127,7 +126,7 @@ func (w walker) uvRun(args []string) (Interpreter, error) {
 		case i >= run && (!strings.HasPrefix(arg, "-") || arg == "-m" || arg == "--module"):
 			command = options[i:]
 		case name == "--isolated" || name == "--with" || name == "--with-requirements" || name == "--script" || name == "-s":
-			return Interpreter{}, fmt.Errorf("uv run %s makes an environment for this run alone: %w", arg, ErrNoPython)
+			return Interpreter{}, noPython("uv run %s makes an environment for this run alone", arg)
 		default:
 			if !joined && slices.Contains(valued, name) && i+1 < len(options) {
 				i++
@@ -187,13 +186,13 @@ func (w walker) uvEnvironment(project string) (string, error) {
 			return prefix, nil
 		}
 	}
-	return "", fmt.Errorf("uv has no environment for %s yet (uv sync makes it): %w", project, ErrNoPython)
+	return "", noPython("uv has no environment for %s yet (uv sync makes it)", project)
 }
 
 // condaRun finds the environment by its prefix or name.
 func (w walker) condaRun(conda string, args []string) (Interpreter, error) {
 	if len(args) == 0 || args[0] != "run" {
-		return Interpreter{}, fmt.Errorf("%s starts a server by \"run\" only: %w", filepath.Base(conda), ErrNoPython)
+		return Interpreter{}, noPython("%s starts a server by \"run\" only", filepath.Base(conda))
 	}
 	var prefix string
 	var err error
@@ -219,7 +218,7 @@ func (w walker) condaRun(conda string, args []string) (Interpreter, error) {
 		prefix, _ = getenv(w.env, "CONDA_PREFIX")
 	}
 	if prefix == "" {
-		return Interpreter{}, fmt.Errorf("conda run names no environment and none is active: %w", ErrNoPython)
+		return Interpreter{}, noPython("conda run names no environment and none is active")
 	}
 	w.enter("CONDA_PREFIX", prefix)
 	return w.command(args)
@@ -247,7 +246,7 @@ func (w walker) condaNamed(conda, name string) (string, error) {
 			return prefix, nil
 		}
 	}
-	return "", fmt.Errorf("there is no conda environment %q that can be found: %w", name, ErrNoPython)
+	return "", noPython("there is no conda environment %q that can be found", name)
 }
 
 // condaRoots are the folders that may hold envs/, the likeliest first.
@@ -294,7 +293,7 @@ func (w walker) shim(path string, argv []string) (Interpreter, error) {
 	cmd.Dir, cmd.Env, cmd.WaitDelay = w.dir, w.env, time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		return Interpreter{}, fmt.Errorf("%s does not know which %s is meant: %w", pyenv, filepath.Base(path), ErrNoPython)
+		return Interpreter{}, noPython("%s does not know which %s is meant", pyenv, filepath.Base(path))
 	}
 	return w.command(append([]string{strings.TrimSpace(string(out))}, argv[1:]...))
 }

@@ -19,7 +19,7 @@ func newCheckCommand() *cobra.Command {
 		Long: `Show the effective configuration and run the checks that a launch begins with.
 Nothing is started, written or patched. The exit code is 0 where nothing is
 certain to fail, else that of the launch: 10 where it may pass (a taken port), 11
-where it will not.`,
+where it will not, 78 where it cannot be set up.`,
 		Args: argsAfterDash,
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := flags.load(args)
@@ -28,7 +28,7 @@ where it will not.`,
 			}
 			setup, options, err := launchOf(cfg, true)
 			if err != nil {
-				return err
+				return notSetUp(err)
 			}
 			if !flags.quiet {
 				fmt.Fprintln(c.OutOrStdout(), cfg.Effective())

@@ -92,9 +92,9 @@ func detachedLaunch(cfg config.Config, dir statedir.Dir, way detach.Way) (detach
 	if err != nil {
 		return detach.Launch{}, fmt.Errorf("cannot find this program: %w", err)
 	}
-	cwd, err := os.Getwd()
+	cwd, err := workingDirectory()
 	if err != nil {
-		return detach.Launch{}, fmt.Errorf("cannot find the working directory: %w", err)
+		return detach.Launch{}, err
 	}
 	logs := filepath.Join(dir.State, "detached")
 	if err := os.MkdirAll(logs, statedir.DirMode); err != nil {

@@ -45,8 +45,8 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, machine.Options, e
 	}
 	dir := c.Server.Directory
 	if dir == "" {
-		if dir, err = os.Getwd(); err != nil {
-			return supervisor.Setup{}, machine.Options{}, fmt.Errorf("cannot find the working directory: %w", err)
+		if dir, err = workingDirectory(); err != nil {
+			return supervisor.Setup{}, machine.Options{}, err
 		}
 	}
 	setup := supervisor.Setup{

@@ -45,6 +45,9 @@ func (f *patchFlags) read(ctx context.Context, command []string) (request, error
 	}
 	r := request{patches: cfg.Patches, argv: cfg.Server.Command}
 	for _, use := range f.uses {
+		if _, known := patch.Shipped(use); !known {
+			return request{}, &exitError{exitUsage, fmt.Errorf("cannot use the patch %q: none of that name comes with sglaunch", use), fmt.Sprintf("known are %q", patch.ShippedNames())}
+		}
 		r.patches = append(r.patches, patch.Patch{Use: use})
 	}
 	if len(r.patches) == 0 {
@@ -77,11 +80,17 @@ func (f *patchFlags) interpreter(ctx context.Context, cfg config.Config) (patch.
 	}
 	dir := cfg.Server.Directory
 	if dir == "" {
-		dir = "."
+		if dir, err = workingDirectory(); err != nil {
+			return patch.Interpreter{}, err
+		}
 	}
 	in, err := patch.FindInterpreter(ctx, argv, dir, env)
 	if errors.Is(err, patch.ErrNoPython) {
-		return in, &exitError{exitConfig, err, "name it: --python PATH, or server.python in launch.toml"}
+		hint := "name it: --python PATH, or server.python in launch.toml"
+		if python != "" {
+			hint = "it is to be the python of the server's environment, such as .venv/bin/python"
+		}
+		return in, &exitError{exitConfig, err, hint}
 	}
 	return in, err
 }

@@ -66,8 +66,8 @@ func unitOf(flags launchFlags, command []string) (notify.Unit, error) {
 	}
 	dir := cfg.Server.Directory
 	if dir == "" {
-		if dir, err = os.Getwd(); err != nil {
-			return notify.Unit{}, fmt.Errorf("cannot find the working directory: %w", err)
+		if dir, err = workingDirectory(); err != nil {
+			return notify.Unit{}, err
 		}
 	}
 	u := notify.Unit{

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// workingDirectory is where the server starts unless server.directory says
+// otherwise. A launch without one ends with 78, and so does all that looks ahead
+// to a launch.
+func workingDirectory() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", &exitError{exitConfig, fmt.Errorf("cannot find the working directory: %w", err), "was it removed? cd to one that is there, or set server.directory"}
+	}
+	return dir, nil
+}
+
+// notSetUp gives a launch that cannot be set up the code that it would end with.
+func notSetUp(err error) error {
+	var told *exitError
+	if err == nil || errors.As(err, &told) {
+		return err
+	}
+	return &exitError{exitConfig, err, ""}
+}
