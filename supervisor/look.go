@@ -74,6 +74,9 @@ func Look(ctx context.Context, dir statedir.Dir, o Outside) (serve.Status, error
 	seen := serve.Status{V: serve.Version, Time: time.Now(), Launch: o.Name, Event: serve.EventStatus}
 	if o.Shim.PID != 0 {
 		lookAtProcesses(&seen, o.Shim.PID)
+		if seen.State == serve.StateSilent {
+			seen.Text = whyUnheard(o.Socket)
+		}
 		_ = lookAtRecords(&seen, dir, o.Name) // its records may lie elsewhere: [log] directory
 		return seen, nil
 	}
@@ -97,7 +100,6 @@ func lookAtProcesses(st *serve.Status, shim int) {
 		case p.Dead():
 		case aside && p.PPID == shim && st.Processes.Supervisor == 0:
 			st.Processes.Supervisor, st.State = p.PID, serve.StateSilent
-			st.Text = "the supervisor lives and does not answer"
 		case aside:
 		default:
 			if p.PPID == shim && st.Processes.Server == 0 {
@@ -106,6 +108,18 @@ func lookAtProcesses(st *serve.Status, shim int) {
 			st.Processes.Members++
 		}
 	}
+}
+
+// whyUnheard says why a supervisor that lives gave no answer: it may never have
+// been asked.
+func whyUnheard(socket string) string {
+	switch info, err := os.Stat(socket); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("the supervisor lives; its control socket %q is not there", socket)
+	case err == nil && info.Mode().Type() != fs.ModeSocket:
+		return fmt.Sprintf("the supervisor lives; its control socket %q is no socket", socket)
+	}
+	return "the supervisor lives and does not answer"
 }
 
 // lookAtRecords adds what the newest launch of that name has written down. One

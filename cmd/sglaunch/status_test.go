@@ -19,6 +19,7 @@ import (
 
 	"sglaunch/internal/rehearsal"
 	"sglaunch/internal/serve"
+	"sglaunch/supervisor"
 )
 
 // standing is a launch on the stand-in that tests ask and tell.
@@ -234,6 +235,35 @@ func TestWhichOfTheThreeLives(t *testing.T) {
 		t.Errorf("without a supervisor the status is %+v", st)
 	}
 	if code, out, _ := s.sglaunch("stop"); code != exitOK || !strings.Contains(out, "does not answer; SIGTERM was sent") {
+		t.Errorf("stop says %d %q", code, out)
+	}
+	if code := s.wait(); code != exitOK {
+		t.Errorf("the launch ended with %d:\n%s", code, s.stderr.bytes())
+	}
+}
+
+// A control socket that somebody took away is told as what it is, while the
+// supervisor lives and would answer.
+func TestSocketTakenAway(t *testing.T) {
+	s := startStanding(t, t.TempDir(), "glm", "")
+	s.await(readyLine)
+	socket := supervisor.Find(mustState(t, s.dir), "glm").Socket
+	for _, step := range []struct {
+		says string
+		do   func(path string) error
+	}{
+		{"not there", os.Remove},
+		{"no socket", func(path string) error { return os.WriteFile(path, nil, 0o600) }},
+	} {
+		if err := step.do(socket); err != nil {
+			t.Fatal(err)
+		}
+		st := s.status()
+		if want := fmt.Sprintf("the supervisor lives; its control socket %q is %s", socket, step.says); st.State != serve.StateSilent || st.Text != want {
+			t.Errorf("the status is %s, %q; want %q", st.State, st.Text, want)
+		}
+	}
+	if code, out, _ := s.sglaunch("stop"); code != exitOK || !strings.Contains(out, "SIGTERM was sent") {
 		t.Errorf("stop says %d %q", code, out)
 	}
 	if code := s.wait(); code != exitOK {
