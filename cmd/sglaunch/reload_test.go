@@ -52,7 +52,7 @@ func TestReload(t *testing.T) {
 	}
 
 	s.edit("attempts = 9", "attempts = 0\nattempt = 3")
-	if code, _, errout := s.sglaunch("reload"); code != 1 || !strings.Contains(errout, "all stays as it was") || !strings.Contains(errout, "relaunch.attempts") {
+	if code, _, errout := s.sglaunch("reload"); code != 1 || !strings.HasPrefix(errout, `sglaunch: cannot reload "glm": all stays as it was: `) || !strings.Contains(errout, "relaunch.attempts") {
 		t.Errorf("a reload with mistakes: %d %s", code, errout)
 	}
 	if err := syscall.Kill(before.Processes.Supervisor, syscall.SIGKILL); err != nil {
