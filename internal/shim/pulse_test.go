@@ -73,3 +73,27 @@ func TestSupervisorThatIsNotSilentIsKept(t *testing.T) {
 		})
 	}
 }
+
+// Where all of us were stopped, for longer than a supervisor may be silent, nobody
+// missed anything.
+func TestNobodyIsSilentWhileAllAreStopped(t *testing.T) {
+	const every = 100 * time.Millisecond
+	r := newRig(t, rigOptions{durations: durations{PingEvery: every}})
+	p := r.supervisor()
+	answer := func() { p.await(wire.Ping); p.send(wire.Message{Type: wire.Pong}) }
+	answer()
+	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+		_ = unix.Kill(p.pid, sig)
+		_ = unix.Kill(r.pid(), sig)
+		if sig == unix.SIGSTOP {
+			time.Sleep(30 * every) // what counts is the passing of time
+		}
+	}
+	for range 30 {
+		answer()
+	}
+	p.finish(0)
+	if code := r.exit(10 * time.Second); code != 0 || r.stderr.text() != "" {
+		t.Errorf("exit status %d, standard error %q", code, r.stderr.text())
+	}
+}
