@@ -196,3 +196,27 @@ func TestRecordsRemovedUnderAPatch(t *testing.T) {
 	b.await("a patched file was not restored")
 	b.gone(storyLimit)
 }
+
+// A supervisor that dies while the disk is full is followed by one that goes on: the
+// server is not left unwatched.
+func TestSupervisorDiesOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	state, ok := ownDisk(t, dir, "1m")
+	if !ok {
+		return
+	}
+	b := &box{dir: dir, launched: startLaunch(t, dir, nil, "run", "--server.name=full", "--", "sleep", "1000")}
+	b.await("attempt 1: server is process")
+	fillDisk(t, state)
+	if code, _, stderr := (standing{b.launched, dir}).sglaunch("restart", "full"); code != exitOK {
+		t.Fatalf("restart: exit code %d\n%s", code, stderr)
+	}
+	b.await("attempt 2: server is process")
+	b.strike("supervisor")
+	b.await("supervisor is back")
+	b.signal(syscall.SIGTERM)
+	if code := b.wait(); code != exitOK || strings.Count(string(b.stderr.bytes()), "server is process") != 2 {
+		t.Errorf("exit code %d\n%s", code, b.stderr.bytes())
+	}
+	b.left(storyLimit)
+}

@@ -78,7 +78,7 @@ func Create(path string, h Header) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot begin the journal: %w", err)
 	}
-	return start(path, f), nil
+	return start(path, backlog{file: f}), nil
 }
 
 // Append goes on with a journal that a supervisor before began.
@@ -87,11 +87,9 @@ func Append(path string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot go on with the journal: %w", err)
 	}
-	// A line that the old supervisor left half written ends here.
-	if _, err := f.Write([]byte("\n")); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot go on with the journal: %w", err), f.Close())
-	}
-	return start(path, f), nil
+	// A line that the old supervisor left half written ends here, as soon as the
+	// disk takes that: a full one keeps no supervisor from going on.
+	return start(path, backlog{f, []byte("\n")}), nil
 }
 
 // written is one thing to write: an entry, or the beginning of a new file.
@@ -100,9 +98,9 @@ type written struct {
 	rotate *Header
 }
 
-func start(path string, f *os.File) *Journal {
+func start(path string, b backlog) *Journal {
 	j := &Journal{path: path, entries: make(chan written, depth), done: make(chan struct{})}
-	go j.write(f)
+	go j.write(b)
 	return j
 }
 
@@ -157,9 +155,8 @@ func (j *Journal) Close(limit time.Duration) error {
 	return j.err
 }
 
-func (j *Journal) write(f *os.File) {
+func (j *Journal) write(b backlog) {
 	defer close(j.done)
-	w := bufio.NewWriterSize(f, 64<<10)
 	for next := range j.entries {
 		if next.rotate != nil {
 			fresh, err := j.nextFile(*next.rotate)
@@ -167,21 +164,28 @@ func (j *Journal) write(f *os.File) {
 				j.note(err) // the old file goes on: nothing is lost
 				continue
 			}
-			j.note(errors.Join(w.Flush(), f.Close()))
-			f = fresh
-			w.Reset(f)
+			j.note(errors.Join(b.flush(), b.file.Close()))
+			b = backlog{file: fresh}
 			continue
 		}
 		line, err := json.Marshal(next.entry)
-		if err == nil {
-			_, err = w.Write(append(line, '\n'))
+		if err == nil && !b.add(line) {
+			j.lose(next.entry)
 		}
-		if err == nil && len(j.entries) == 0 {
-			err = w.Flush() // a supervisor that dies now loses nothing of this
+		if len(j.entries) == 0 || len(b.waiting) > batch {
+			err = errors.Join(err, b.flush()) // a supervisor that dies now loses nothing of this
 		}
 		j.note(err)
 	}
-	j.note(errors.Join(w.Flush(), f.Close()))
+	j.note(errors.Join(b.flush(), b.file.Close()))
+}
+
+// lose counts an entry that the disk refuses and memory has no room for.
+func (j *Journal) lose(e Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lost += e.Lost + 1
+	j.dropped++
 }
 
 // nextFile begins a new file and keeps the old one beside it.
