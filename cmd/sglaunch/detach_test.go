@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -98,6 +99,7 @@ func TestDetachedEndsAtOnce(t *testing.T) {
 
 // A launch at a terminal ends with it; SIGHUP is no reload there.
 func TestTerminalVanishes(t *testing.T) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // what is caught here is heard by a child, also where nohup runs the test
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -144,10 +144,15 @@ func (h *hunt) hasMarker(p Proc) (has, sure bool) {
 		return false, true
 	}
 	env, err := Environ(p.PID)
+	begun := len(env) > 0
+	if err == nil && !begun && hasBegun(p.PID) { // wiped, or it began between the two questions
+		begun = true
+		env, err = Environ(p.PID)
+	}
 	switch {
 	case slices.Contains(env, h.Marker):
 		return true, true
-	case errors.Is(err, errStuck), err == nil && len(env) == 0 && !hasBegun(p.PID):
+	case errors.Is(err, errStuck), err == nil && !begun:
 		h.mute[p.ID]++
 		return false, false
 	}
