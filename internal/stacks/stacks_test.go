@@ -103,6 +103,12 @@ func TestKernel(t *testing.T) {
 	if diff := cmp.Diff([]Thread{{Frames: []Frame{{Func: "nfs_wait_bit_killable"}}}}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
+	if _, err = kernel(proc.Picture{Stack: "[<0>] unmap_page_range+0x1/0x2\n[<0>] exit_mmap+0x3/0x4\n[<0>] do_exit+0x5/0x6", Wchan: "x"}); err == nil {
+		t.Error("a process that is ending stands somewhere")
+	}
+	if _, err = kernel(proc.Picture{Stack: "[<0>] irqentry_exit_to_user_mode+0x1/0x2"}); err == nil {
+		t.Error("a process that runs stands somewhere")
+	}
 	if _, err = kernel(proc.Picture{}); err == nil {
 		t.Error("nothing is no place")
 	}
