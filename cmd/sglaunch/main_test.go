@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 		onOutput = dieOfPoison
 		main() // a copy of ourselves that a test, or sglaunch, has started
 		return
+	}
+	// Most of what the tests do is to wait for servers.
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		panic(err)
 	}
 	testscript.Main(tidy{m}, map[string]func(){
 		"sglaunch": main,
