@@ -77,7 +77,7 @@ func (s *server) generate(w http.ResponseWriter, r *http.Request) {
 	}
 	if strings.HasPrefix(r.URL.Path, "/v1/") {
 		for range q.MaxTokens {
-			time.Sleep(tokenTime)
+			time.Sleep(tokenTime) // a real server takes its time too, which the clients measure
 			event(map[string]any{"choices": []any{map[string]any{"index": 0, "text": " w"}}})
 		}
 		event(map[string]any{"choices": []any{}, "usage": map[string]int{"prompt_tokens": 5, "completion_tokens": q.MaxTokens}})
@@ -85,7 +85,7 @@ func (s *server) generate(w http.ResponseWriter, r *http.Request) {
 		var batch [][]int
 		_ = json.Unmarshal(q.IDs, &batch) // a single prompt is no batch
 		for token := 1; token <= q.Params.MaxNewTokens; token++ {
-			time.Sleep(tokenTime)
+			time.Sleep(tokenTime) // a real server takes its time too, which the clients measure
 			for i := range max(1, len(batch)) {
 				meta := map[string]any{"prompt_tokens": 5, "completion_tokens": token, "cached_tokens": 0, "finish_reason": nil}
 				if token == q.Params.MaxNewTokens {

@@ -97,18 +97,22 @@ func TestClientIsCancelled(t *testing.T) {
 	}
 }
 
-// A client that is busy is seen to be, one that waits is not; what it used
-// before its first request does not count. It tells itself what it got, for the
-// machine may be busy with others.
-func TestClientCPU(t *testing.T) {
-	t.Parallel()
-	const tools = `
+// barAndSpin is what the clients in Python begin with.
+const barAndSpin = `
 import sys, time
 def bar(n):
     sys.stderr.write('\r%d/9 [00:01<00:01]' % n); sys.stderr.flush()
 def spin(s):
     end = time.monotonic() + s
     while time.monotonic() < end: pass
+`
+
+// A client that is busy is seen to be, one that waits is not; what it used
+// before its first request does not count. It tells itself what it got, for the
+// machine may be busy with others.
+func TestClientCPU(t *testing.T) {
+	t.Parallel()
+	const tools = barAndSpin + `
 def measured(work):
     bar(1); wall, used = time.monotonic(), time.process_time()
     work(1.4); bar(2); work(0.7)
@@ -150,13 +154,8 @@ func TestClientCannotStart(t *testing.T) {
 // both may use, or by a signal that stops it. It tells itself how long it waited.
 func TestClientLag(t *testing.T) {
 	t.Parallel()
-	const tools = `
-import os, signal, sys, time
-def bar(n):
-    sys.stderr.write('\r%d/9 [00:01<00:01]' % n); sys.stderr.flush()
-def spin(s):
-    end = time.monotonic() + s
-    while time.monotonic() < end: pass
+	const tools = barAndSpin + `
+import os, signal
 def waited():
     return int(open('/proc/self/schedstat').read().split()[1]) / 1e9
 def measured(work):
