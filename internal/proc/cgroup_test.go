@@ -80,6 +80,7 @@ func stray(t *testing.T, c *Cgroup, script string) Proc {
 		t.Fatal(err)
 	}
 	defer folder.Close()
+	earlier := c.Members()
 	cmd := exec.Command("sh", "-c", "setsid env -i sh -c '"+script+"' & exit")
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(folder.Fd())}
 	if err := cmd.Run(); err != nil {
@@ -88,7 +89,8 @@ func stray(t *testing.T, c *Cgroup, script string) Proc {
 	var found Proc
 	eventually(t, "the stray", func() bool {
 		for _, p := range c.Members() {
-			if p.Comm == "sleep" {
+			known := slices.ContainsFunc(earlier, func(e Proc) bool { return e.ID == p.ID })
+			if p.Comm == "sleep" && !known {
 				found = p
 			}
 		}

@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// python starts an interpreter that waits, and returns it once it does.
+// python starts an interpreter that waits, and returns it once it does: until then
+// the kernel shows no place.
 func python(t *testing.T, rank string) Process {
 	t.Helper()
 	cmd := exec.Command("python3", "-c", "import time; print(flush=True); time.sleep(1000)")
@@ -36,7 +37,15 @@ func python(t *testing.T, rank string) Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Process{p.ID, rank}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if _, err := kernel(proc.Pictures(t.Context(), []proc.ID{p.ID})[0]); err == nil {
+			return Process{p.ID, rank}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the kernel shows no place of a process that sleeps")
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // tool writes a program that plays py-spy or gdb; $PID is the process.
