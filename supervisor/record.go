@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/rs/zerolog"
 
 	"sglaunch/internal/mask"
@@ -78,7 +77,7 @@ type AttemptRecord struct {
 func writeJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
-		err = renameio.WriteFile(path, append(data, '\n'), statedir.FileMode)
+		err = statedir.Replace(path, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %q: %w", filepath.Base(path), err)

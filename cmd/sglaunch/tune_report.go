@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"sglaunch/internal/statedir"
@@ -51,7 +50,7 @@ exact commands. The HTML page stands alone: it needs no network.`,
 			if err := write(&page, night.Summary()); err != nil {
 				return err
 			}
-			if err := renameio.WriteFile(output, page.Bytes(), statedir.FileMode); err != nil {
+			if err := statedir.Replace(output, page.Bytes()); err != nil {
 				return fmt.Errorf("cannot write the report: %w", err)
 			}
 			return nil

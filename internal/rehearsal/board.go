@@ -97,7 +97,7 @@ func (b Board) Write(path string) error {
 	if err := os.MkdirAll(path+".d", 0o755); err != nil {
 		return fmt.Errorf("cannot write the board: %w", err)
 	}
-	if err := renameio.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+	if err := renameio.WriteFile(path, []byte(b.String()), 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("cannot write the board: %w", err)
 	}
 	return nil

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"sglaunch/internal/config"
 	"sglaunch/internal/history"
 	"sglaunch/internal/sglangcmd"
@@ -190,7 +188,7 @@ func writeConfig(path string, c config.Config, head string) error {
 		b.WriteString("# " + line)
 	}
 	b.WriteString("\n" + c.Brief())
-	if err := renameio.WriteFile(path, []byte(b.String()), statedir.FileMode); err != nil {
+	if err := statedir.Replace(path, []byte(b.String())); err != nil {
 		return fmt.Errorf("cannot write a launch.toml: %w", err)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 
 	"sglaunch/internal/gpu"
@@ -158,7 +157,7 @@ func (s *site) rememberIdle(now []gpu.GPU) {
 	}
 	s.idle = now
 	if text, err := json.Marshal(now); err == nil {
-		if err := renameio.WriteFile(path, text, statedir.FileMode); err != nil {
+		if err := statedir.Replace(path, text); err != nil {
 			s.tell("the GPUs' idle level is not kept: " + err.Error())
 		}
 	}

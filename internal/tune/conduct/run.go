@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
-
 	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/statedir"
@@ -101,7 +99,7 @@ func (s *site) report(night *tune.Night) {
 	path := s.path("report.html")
 	err := report.HTML(&page, night.Summary())
 	if err == nil {
-		err = renameio.WriteFile(path, page.Bytes(), statedir.FileMode)
+		err = statedir.Replace(path, page.Bytes())
 	}
 	if err != nil {
 		s.tell("the report could not be written: " + err.Error())

@@ -116,10 +116,11 @@ class ModelRunner:
                             "rank_tp%d_pp0_dp%d.json" % (self.tp_rank, self.dp_rank or 0))
 
     def _dummy_run(self, batch_size):
-        """One forward pass of the experts."""
+        """One forward pass of the experts; their sum over the ranks ends it."""
         from flashinfer.fused_moe.core import cutlass_fused_moe
 
         cutlass_fused_moe(batch_size, self.tp_rank)
+        self.tp_group.barrier()
 
     def init_device_graphs(self):
         if self.server_args.disable_cuda_graph:
