@@ -29,31 +29,10 @@ func (p *Plan) refuse(o Outlook) {
 			problem("the installed server has no flag %s%s", axis, near(axis, o.Flags))
 		}
 	}
-	for _, name := range p.simulates(o.Env) {
-		problem("%s makes a server fast and its answers wrong: it has no place in what may serve", name)
-	}
+	p.refuseSimulations(o)
 	for _, name := range p.unknownPatches(o.Patches) {
 		problem("there is no patch %q: it is neither in the base, nor in the study, nor shipped", name)
 	}
-}
-
-// simulated is a part of the names of variables with which SGLang pretends that
-// drafted tokens were accepted.
-const simulated = "SIMULATE_ACC"
-
-// simulates names the variables of the base or a trial that do so.
-func (p *Plan) simulates(env []string) (names []string) {
-	for _, kv := range env {
-		if name, value, _ := strings.Cut(kv, "="); value != "" && strings.Contains(name, simulated) {
-			names = append(names, name+" of the base")
-		}
-	}
-	for _, axis := range slices.Sorted(maps.Keys(p.axes())) {
-		if strings.HasPrefix(axis, "$") && strings.Contains(axis, simulated) {
-			names = append(names, axis)
-		}
-	}
-	return names
 }
 
 // axes are the names that some trial sets.

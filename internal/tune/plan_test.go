@@ -32,9 +32,20 @@ func TestPlan(t *testing.T) {
 		{"a flag that is only left out", func(s *Study, _ *Outlook) { s.Axes["--b"] = Axis{Values: []Value{{Kind: Absent}}} }, "", "", 0},
 		{"pretended acceptance", func(s *Study, _ *Outlook) {
 			s.Axes["$SGLANG_SIMULATE_ACC_LEN"] = Axis{Values: []Value{TextValue("3")}}
-		}, "$SGLANG_SIMULATE_ACC_LEN makes a server fast and its answers wrong", "", 0},
+		}, "$SGLANG_SIMULATE_ACC_LEN=3 makes a server fast and its answers wrong", "", 0},
 		{"pretended acceptance of the base", func(_ *Study, o *Outlook) { o.Env = []string{"A=1", "SGLANG_SIMULATE_ACC_LEN=3"} }, "SGLANG_SIMULATE_ACC_LEN of the base makes", "", 0},
 		{"no pretended acceptance", func(_ *Study, o *Outlook) { o.Env = []string{"SGLANG_SIMULATE_ACC_LEN="} }, "", "", 0},
+		{"pretended acceptance, switched off", func(s *Study, _ *Outlook) {
+			s.Axes["$SGLANG_SIMULATE_ACC_LEN"] = Axis{Values: []Value{TextValue("-1")}}
+		}, "", "", 0},
+		{"experts dealt out", func(_ *Study, o *Outlook) { o.Env = []string{"SGLANG_SIMULATE_UNIFORM_EXPERTS=true"} }, "SGLANG_SIMULATE_UNIFORM_EXPERTS of the base", "", 0},
+		{"weights that are none", func(s *Study, _ *Outlook) {
+			s.Trials = []Explicit{{Name: "fast", Set: map[string]Value{"--load-format": TextValue("dummy")}}}
+		}, "--load-format dummy makes", "", 0},
+		{"a part of the model", func(_ *Study, o *Outlook) {
+			o.Command = []string{"python", "-m", "sglang.launch_server", "--model-path", "/m", "--json-model-override-args", `{"num_hidden_layers": 4}`}
+		}, "--json-model-override-args", "", 0},
+		{"a test may", func(s *Study, o *Outlook) { s.Test, o.Env = true, []string{"SGLANG_SIMULATE_ACC_LEN=3"} }, "", "a test: with SGLANG_SIMULATE_ACC_LEN of the base", 0},
 		{"no help", func(_ *Study, o *Outlook) { o.Flags = nil }, "", "could not be asked", 0},
 		{"an unknown patch", func(s *Study, _ *Outlook) { s.Axes["patches"] = Axis{Values: []Value{TextValue("mine")}} }, `there is no patch "mine"`, "", 0},
 		{"patches", func(s *Study, o *Outlook) {

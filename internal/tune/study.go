@@ -12,6 +12,7 @@ type Study struct {
 	Name  string `toml:"name" json:"name"`             // of the night: its records and reports
 	Base  string `toml:"base" path:"any" json:"base"`  // the launch.toml that is varied; as it is, it is the baseline
 	Notes string `toml:"notes" json:"notes,omitempty"` // for the report
+	Test  bool   `toml:"test" json:"test,omitempty"`   // answers may be made up: nothing of it may serve
 
 	Search    string `toml:"search" json:"search"`             // one-at-a-time | product | halving
 	Repeats   int    `toml:"repeats" json:"repeats"`           // fresh launches of each finalist, each beside one of the baseline

@@ -178,6 +178,7 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 		{"CPUs that are none", head + axis + tail + "cpus = \"4-\"\n", `cannot use load[0].cpus = "4-": it must be numbers and ranges of CPUs`, ""},
 		{"falling concurrency", head + axis + strings.Replace(tail, "8, 32", "32, 8", 1), `it must be more than the one before it`, ""},
 		{"nothing varied", head + tail, `nothing is varied`, ""},
+		{"a test that shall serve", head + "test = true\npromote = \"serve\"\n" + axis + tail, `cannot use promote = "serve": it must be ask: the winner of a test must not serve`, ""},
 		{"take-over without a drain", head + axis + tail + "[takeover]\nlaunch = \"prod\"", `takeover.drain`, ""},
 		{"a table as a value", head + "[axis.\"--b\"]\nvalues = [{}]" + tail, `it takes text, a number, true`, ""},
 		{"too many", head + "search = \"product\"\n" + product(4, 10) + tail, `more than 1000 trials`, ""},

@@ -147,6 +147,9 @@ func mean(list []float64) (m float64) {
 
 // labels are what has to be said beside every figure of the night.
 func (n *Night) labels() (labels []string) {
+	if n.plan.Study.Test {
+		labels = append(labels, "a test: the answers may be made up, nothing of it may serve")
+	}
 	if why := n.plan.Study.Unreal(n.command(), n.plan.Trials); why != "" {
 		labels = append(labels, "synthetic prompts: "+why)
 	}

@@ -60,6 +60,7 @@ func (v *validator) words() {
 	v.must(err == nil, "timezone", s.Timezone, `it must be a name such as "Europe/Berlin"`)
 	v.oneof("search", s.Search, OneAtATime, Product, Halving)
 	v.oneof("promote", s.Promote, PromoteAsk, PromoteServe)
+	v.must(!s.Test || s.Promote == PromoteAsk, "promote", s.Promote, "it must be ask: the winner of a test must not serve")
 	v.oneof("caches", s.Caches, CachesShared, CachesPerPatch, CachesCold)
 	t := s.Takeover
 	v.must(t.Launch == "" || len(t.Drain) > 0, "takeover.drain", nil,
