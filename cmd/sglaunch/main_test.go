@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// Most of what the tests do is to wait for servers.
-	if err := flag.Set("test.parallel", "3"); err != nil {
+	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)
 	}
 	testscript.Main(tidy{m}, map[string]func(){

@@ -88,7 +88,6 @@ func TestStories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lanes := make(chan struct{}, 2) // launches side by side: the box has two cores
 	var names sync.Map
 	for _, s := range stories {
 		name := s.scenario
@@ -100,8 +99,6 @@ func TestStories(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lanes <- struct{}{}
-			defer func() { <-lanes }()
 			s.play(t, lib)
 		})
 	}
