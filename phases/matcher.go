@@ -81,8 +81,8 @@ func rarest(lit string, window, width int) (at int) {
 func commonness(sample string) (common int) {
 	letters := 0
 	for _, c := range []byte(sample) {
-		if k := strings.IndexByte("zqjxkvbpgwyfmculdhrsnioate", c); k >= 0 {
-			common += k + 1
+		if often := letterRanks[c]; often > 0 {
+			common += often
 			letters++
 		}
 	}
@@ -92,6 +92,14 @@ func commonness(sample string) (common int) {
 	}
 	return common
 }
+
+// letterRanks orders the small letters by how often they are met, the rarest is 1.
+var letterRanks = func() (ranks [256]int) {
+	for i, c := range []byte("zqjxkvbpgwyfmculdhrsnioate") {
+		ranks[c] = i + 1
+	}
+	return ranks
+}()
 
 // key is the sample at i, which lies within the text.
 func (m *matcher) key(text []byte, i int) (key uint64) {

@@ -55,7 +55,7 @@ const (
 	shortMessage = 64
 )
 
-// A Rule gives lines their meaning. Rules are data: they come from the embedded
+// A Rule gives lines their meaning. Rules are data: they come from the built-in
 // TOML files, a user's own file or launch.toml, all in the same form.
 //
 // Lit must stand in the line, byte for byte; Re, where given, must then match
