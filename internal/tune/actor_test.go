@@ -166,6 +166,8 @@ func (a *actor) serve(r result) error {
 func (a *actor) measureAll(launch int, r result) error {
 	for range 1000 {
 		switch do := a.n.Next(a.now).(type) {
+		case Note:
+			a.write(do.Body)
 		case Flush:
 			a.write(Flushed{Launch: launch, OK: !a.stale})
 		case Measure:

@@ -125,14 +125,25 @@ func (n *Night) during(l *launch, now time.Time) Action {
 	if why := n.disqualified(l); why != "" {
 		return Stop{l.Launch, why}
 	}
+	if l.measuring != nil {
+		return n.measure(l, *l.measuring, l.since)
+	}
+	return n.further(l, now)
+}
+
+// further is what a launch that is ready, and idle, needs.
+func (n *Night) further(l *launch, now time.Time) Action {
 	p, more := n.nextPoint(l)
 	switch {
-	case l.measuring != nil:
-		return n.measure(l, *l.measuring, l.since)
 	case !more && l.Slot.Stage == Morning:
 		return n.prove(l)
 	case !more:
 		return Stop{l.Launch, "measured"}
+	}
+	if left, is := n.needless(l, p); is {
+		return Note{left}
+	}
+	switch {
 	case !n.timeFor(l, now):
 		return Stop{l.Launch, "no time is left for " + p.String()}
 	case len(l.measured) > 0 && l.flushed == nil:

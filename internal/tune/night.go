@@ -40,6 +40,7 @@ type launch struct {
 	since       time.Time // when it began
 	measured    []Measured
 	carried     []Measured // by the launch that this one continues
+	left        *LeftOut
 	ended       *Ended
 	endedAt     time.Time
 	interrupted bool
@@ -174,6 +175,8 @@ func launchOf(b Body) (number int, ok bool) {
 		return b.Launch, true
 	case Measured:
 		return b.Launch, true
+	case LeftOut:
+		return b.Launch, true
 	case Ended:
 		return b.Launch, true
 	case Serving:
@@ -211,6 +214,8 @@ func (n *Night) fold(r Record) {
 		if n.worked = r.At; !b.Point.Soak {
 			n.pace.load = max(n.pace.load, b.Took)
 		}
+	case LeftOut:
+		n.launches[b.Launch-1].left = &b
 	case Ended:
 		l := n.launches[b.Launch-1]
 		l.ended, l.endedAt, l.measuring = &b, r.At, nil

@@ -270,16 +270,20 @@ func (n *Night) told(to sample) bool {
 	return false
 }
 
-// driftLimit is what two launches of the baseline may differ by: three times
-// what such a difference usually is. Until that is known, launches are taken to
-// scatter by half the minimum effect.
+// driftLimit is what two launches of the baseline may differ by.
 func (n *Night) driftLimit(earlier []sample) float64 {
-	least := math.Log1p(n.plan.Study.MinimumEffect)
-	noise, ok := stat.Stepwise(scores(earlier))
+	return max(math.Log1p(n.plan.Study.MinimumEffect), n.apart(earlier))
+}
+
+// apart is what two launches of one configuration may differ by for no reason:
+// three times what such a difference usually is, by launches of the baseline.
+// Until that is known, launches are taken to scatter by half the minimum effect.
+func (n *Night) apart(baseline []sample) float64 {
+	noise, ok := stat.Stepwise(scores(baseline))
 	if !ok {
-		noise = least / 2
+		noise = math.Log1p(n.plan.Study.MinimumEffect) / 2
 	}
-	return max(least, 3*math.Sqrt2*noise)
+	return 3 * math.Sqrt2 * noise
 }
 
 func scores(all []sample) []float64 {

@@ -8,29 +8,37 @@ const tries = 2
 // nextPoint is the next point that a launch has to be measured at; more is
 // false where none is left.
 func (n *Night) nextPoint(l *launch) (p Point, more bool) {
+	if l.left != nil && n.plan.Study.Prune {
+		return Point{}, false
+	}
 	for _, p := range n.wanted(l) {
-		if p.Soak && count(l, p) == 0 {
-			return p, true
-		}
-		if p.Soak {
-			continue
-		}
-		if _, ok := n.run(l, p); ok || count(l, p) >= tries {
-			continue
-		}
-		if p.Probe || !n.enough(l, p) {
+		if n.lacks(l, p) {
 			return p, true
 		}
 	}
 	return Point{}, false
 }
 
-// wanted are the points of a launch: all of the study, before them a warm-up
+// lacks tells whether a launch still has to be measured at a point.
+func (n *Night) lacks(l *launch, p Point) bool {
+	if p.Soak {
+		return count(l, p) == 0
+	}
+	if _, ok := n.run(l, p); ok || count(l, p) >= tries {
+		return false
+	}
+	return p.Probe || !n.enough(l, p)
+}
+
+// wanted are the points of a launch: all of the study in their order, before them a warm-up
 // where the machine has rested, and for the first fresh launch of a finalist the
 // worst case for memory, last. A launch in the morning
 // proves itself at one point; the baseline has nothing left to prove.
 func (n *Night) wanted(l *launch) []Point {
 	points := n.plan.Study.Points()
+	if l.Slot.Stage != Morning {
+		points = n.inOrder(l, points)
+	}
 	if soak, ok := n.plan.Study.SoakPoint(); ok && l.rested && l.Slot.Stage != Morning {
 		points = append([]Point{soak}, points...)
 	}

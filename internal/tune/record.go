@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"sglaunch/internal/tune/bench"
@@ -94,6 +95,14 @@ type Measured struct {
 	File    string        `json:"file,omitempty"` // raw result, within the night's folder
 }
 
+// LeftOut are points at which a launch need not be measured: they cannot change
+// that its trial is no candidate.
+type LeftOut struct {
+	Launch int     `json:"launch"`
+	Points []Point `json:"points"`
+	Text   string  `json:"text"` // what shows it
+}
+
 // Ended is the end of a launch, whatever ended it.
 type Ended struct {
 	Launch     int           `json:"launch"`
@@ -170,6 +179,7 @@ func (Ready) body()     {}
 func (Flushed) body()   {}
 func (Measuring) body() {}
 func (Measured) body()  {}
+func (LeftOut) body()   {}
 func (Ended) body()     {}
 func (Settled) body()   {}
 func (Skipped) body()   {}
@@ -184,7 +194,7 @@ func (Done) body()      {}
 var bodies = map[string]Body{
 	"planned": Planned{}, "resumed": Resumed{}, "intended": Intended{}, "launched": Launched{},
 	"ready": Ready{}, "flushed": Flushed{}, "measuring": Measuring{}, "measured": Measured{},
-	"ended": Ended{}, "settled": Settled{}, "skipped": Skipped{}, "drifted": Drifted{},
+	"left_out": LeftOut{}, "ended": Ended{}, "settled": Settled{}, "skipped": Skipped{}, "drifted": Drifted{},
 	"broke": Broke{}, "decided": Decided{}, "serving": Serving{}, "stop_asked": StopAsked{}, "done": Done{},
 }
 
@@ -252,6 +262,15 @@ func (p Point) String() string {
 		return "warm-up"
 	}
 	return p.Load + "@" + strconv.Itoa(p.Concurrency)
+}
+
+// PointsText names points for a person.
+func PointsText(points []Point) string {
+	names := make([]string, len(points))
+	for i, p := range points {
+		names[i] = p.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // Slot is the place of a launch in the night: what it is made for.

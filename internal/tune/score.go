@@ -111,7 +111,7 @@ func (n *Night) score(l *launch) outcome {
 	s := n.plan.Study
 	sum, loads, doubt := 0.0, 0, ""
 	for _, load := range s.Loads {
-		if s.Objective.Load != "" && s.Objective.Load != load.Name {
+		if !s.Objective.judges(load.Name) {
 			continue
 		}
 		value, why, sure := n.scoreLoad(l, load.Name)
@@ -163,7 +163,7 @@ func (n *Night) scoreLoad(l *launch, load string) (value float64, why string, su
 func (n *Night) unkept(l *launch) string {
 	s := n.plan.Study
 	for _, load := range s.Loads {
-		judged := bench.HigherIsBetter(s.Objective.Metric) && (s.Objective.Load == "" || s.Objective.Load == load.Name)
+		judged := bench.HigherIsBetter(s.Objective.Metric) && s.Objective.judges(load.Name)
 		for _, m := range n.valid(l, load.Name) {
 			if why := n.breaks(m); why != "" && !judged {
 				return why

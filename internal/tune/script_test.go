@@ -19,7 +19,7 @@ import (
 //
 // A line is what happens to the launch that is asked for (see actor.act), and
 // after the arrow what must follow: launch=NAME, stage=NAME and why=TEXT of the
-// next launch, runs=N measurements in this line, at=HH:MM, skip=NAME, broke=NAME, winner=NAME, noise=N of the verdict,
+// next launch, runs=N measurements in this line, first=POINT of them, left=POINTS left out, at=HH:MM, skip=NAME, broke=NAME, winner=NAME, noise=N of the verdict,
 // serving=NAME, drift=yes, code=N, a quoted
 // part of what is noted; with not- before it, what must not.
 func TestScripts(t *testing.T) {
@@ -128,6 +128,13 @@ func (a *actor) holds(key, value string) (ok bool, got any) {
 	case "runs":
 		runs := told[Measured](a)
 		return fmt.Sprint(runs) == value, runs
+	case "first":
+		for _, b := range a.told() {
+			if m, is := b.(Measured); is {
+				return m.Point.String() == value, m.Point
+			}
+		}
+		return false, nil
 	case "flushes":
 		flushes := told[Flushed](a)
 		return fmt.Sprint(flushes) == value, flushes
@@ -141,6 +148,10 @@ func (a *actor) holds(key, value string) (ok bool, got any) {
 	for _, b := range a.told() {
 		said := ""
 		switch b := b.(type) {
+		case LeftOut:
+			if said = b.Text; key == "left" {
+				said = PointsText(b.Points)
+			}
 		case Skipped:
 			if said = b.Text; key == "skip" {
 				said = name(b.Trial)

@@ -18,7 +18,7 @@ type Study struct {
 	Repeats   int    `toml:"repeats" json:"repeats"`           // fresh launches of each finalist, each beside one of the baseline
 	Finalists int    `toml:"finalists" json:"finalists"`       // so many of the best are launched again
 	Partial   bool   `toml:"partial" json:"partial,omitempty"` // begin though not every trial fits before the deadline
-	Prune     bool   `toml:"prune" json:"prune"`               // a failure may skip trials that would fail too
+	Prune     bool   `toml:"prune" json:"prune"`               // a failure may skip trials that would fail too, and what cannot make a candidate is measured less
 
 	Deadline      Deadline `toml:"deadline" json:"deadline"`             // a server serves by then
 	Timezone      string   `toml:"timezone" json:"timezone,omitempty"`   // of a deadline on the clock; "" = the machine's
@@ -68,6 +68,9 @@ type Objective struct {
 	Metric string `toml:"metric" json:"metric"`       // output_throughput, p99_ttft_ms, ...: see Metrics
 	Load   string `toml:"load" json:"load,omitempty"` // on this load alone; "" = the geometric mean over all
 }
+
+// judges tells whether a load is one that a launch is judged by.
+func (o Objective) judges(load string) bool { return o.Load == "" || o.Load == load }
 
 // Constraint bounds a metric at every point that counts. Zero is no bound.
 type Constraint struct {

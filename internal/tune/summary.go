@@ -52,6 +52,7 @@ type LaunchSummary struct {
 	Why      string    // it does not count
 	Command  []string
 	Measured []Measured
+	Left     *LeftOut // points at which it was not measured; nil: none
 	Ended    *Ended
 }
 
@@ -97,7 +98,7 @@ func (n *Night) launchSummary(l *launch) LaunchSummary {
 	o := n.outcome(l)
 	s := LaunchSummary{
 		N: l.Launch, Trial: n.trials[l.Slot.Trial], Slot: l.Slot, Began: l.at, Ready: l.ready, Over: l.endedAt,
-		Measured: l.measured, Ended: l.ended, Why: o.why, Counts: o.status == scored && l.Slot.Stage != Morning && n.current(l),
+		Measured: l.measured, Left: l.left, Ended: l.ended, Why: o.why, Counts: o.status == scored && l.Slot.Stage != Morning && n.current(l),
 	}
 	s.Serves = n.serving != nil && n.serving.Launch == l.Launch
 	if l.launched != nil {

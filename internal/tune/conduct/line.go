@@ -37,6 +37,8 @@ func (t *teller) words(r tune.Record) string {
 		}
 	case tune.Measured:
 		return t.measured(b)
+	case tune.LeftOut:
+		return fmt.Sprintf("launch %d is not measured at %s: %s", b.Launch, tune.PointsText(b.Points), b.Text)
 	case tune.Ended:
 		return endedLine(b)
 	case tune.Settled:

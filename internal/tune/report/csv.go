@@ -10,8 +10,8 @@ import (
 	"sglaunch/internal/tune"
 )
 
-// CSV writes one row for each run of a bench client, and one for each launch
-// that had none. The columns of metrics are those that some run gave.
+// CSV writes one row for each run of a bench client and each point that was left
+// out, and one for each launch that had none. The columns of metrics are those that some run gave.
 func CSV(w io.Writer, s tune.Summary) error {
 	names := metrics(s)
 	out := csv.NewWriter(w)
@@ -21,7 +21,7 @@ func CSV(w io.Writer, s tune.Summary) error {
 		return err
 	}
 	for _, l := range s.Launches {
-		runs := l.Measured
+		runs := rows(l)
 		if len(runs) == 0 {
 			runs = []tune.Measured{{}}
 		}
@@ -51,7 +51,7 @@ func csvRow(s tune.Summary, l tune.LaunchSummary, m tune.Measured, names []strin
 	switch {
 	case m.Point.Soak:
 		why = spoilt(s, l, m)
-	case len(l.Measured) > 0:
+	case len(rows(l)) > 0:
 		why = strings.Join(append(s.Study.Invalid(m), s.Study.Broken(m)), "; ")
 	}
 	row = append(row, text(strings.Trim(why, "; ")), text(m.File))

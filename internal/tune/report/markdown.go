@@ -111,10 +111,10 @@ func markdownLaunches(line liner, s tune.Summary) {
 	line("|%s", strings.Repeat(" --- |", len(names)+7))
 	for _, l := range s.Launches {
 		start := fmt.Sprintf("| %d | %s | %s | %s |", l.N, clock(s, l.Began), l.Slot.Stage, cell(l.Trial.Name))
-		if len(l.Measured) == 0 {
+		if len(rows(l)) == 0 {
 			line("%s |%s %s | %s |", start, strings.Repeat(" |", len(names)), percent(l.Ratio), cell(brief(state(l))))
 		}
-		for _, m := range l.Measured {
+		for _, m := range rows(l) {
 			var row []string
 			for _, metric := range names {
 				row = append(row, figure(m.Result, metric))
@@ -123,6 +123,18 @@ func markdownLaunches(line liner, s tune.Summary) {
 		}
 	}
 	line("")
+}
+
+// rows are the runs of a launch, and after them the points at which there was
+// none, for a reason.
+func rows(l tune.LaunchSummary) []tune.Measured {
+	all := l.Measured[:len(l.Measured):len(l.Measured)]
+	if l.Left != nil {
+		for _, p := range l.Left.Points {
+			all = append(all, tune.Measured{Point: p, Problem: "left out: " + l.Left.Text})
+		}
+	}
+	return all
 }
 
 // spoilt says why a run does not count, else what became of its launch.
