@@ -212,7 +212,7 @@ func (u *tuning) checkVerdict(launch int) {
 	u.t.Helper()
 	var measuring, ended time.Time
 	var id string
-	flushed := false
+	flushed, proven := false, false
 	for _, r := range u.records() {
 		switch b := r.Body.(type) {
 		case tune.Flushed:
@@ -225,6 +225,8 @@ func (u *tuning) checkVerdict(launch int) {
 			if b.Launch == launch {
 				measuring = r.At
 			}
+		case tune.Measured:
+			proven = proven || b.Window.Emptied && b.Window.Opening != nil && b.Window.Opening.Cached == 0
 		case tune.Ended:
 			if b.Launch == launch {
 				ended = r.At
@@ -236,6 +238,9 @@ func (u *tuning) checkVerdict(launch int) {
 	}
 	if !flushed {
 		u.t.Errorf("the cache of launch %d was not flushed between its loads", launch)
+	}
+	if !proven {
+		u.t.Error("no run is proven to have begun with an empty prefix cache")
 	}
 	died := time.Time{}
 	for _, e := range envelopes(u.t, filepath.Join(u.dir, "state", "launches", id, "attempts", "1", "events.jsonl")) {

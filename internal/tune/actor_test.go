@@ -360,6 +360,10 @@ func (a *actor) client(set map[string]string) result {
 			m.Window.Throttled += number(set["hot"])
 			return m
 		}
+		if l := a.n.openLaunch(); l != nil && l.flushed != nil {
+			m.Window.Emptied = true
+			m.Window.Opening = &Opening{Computed: 100 - int(number(set["cached"])), Cached: int(number(set["cached"]))}
+		}
 		if v := set["completed"]; v != "" {
 			m.Result.Completed = int(number(v))
 		}

@@ -146,10 +146,10 @@ func (n *Night) further(l *launch, now time.Time) Action {
 	switch {
 	case !n.timeFor(l, now):
 		return Stop{l.Launch, "no time is left for " + p.String()}
-	case len(l.measured) > 0 && l.flushed == nil:
-		return Flush{l.Launch}
 	case l.unflushed():
 		return Stop{l.Launch, "its prefix cache could not be emptied: a fresh server measures " + p.String()}
+	case len(l.measured) > 0 && l.flushed == nil:
+		return Flush{l.Launch}
 	}
 	return n.measure(l, p, now)
 }

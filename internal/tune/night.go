@@ -52,8 +52,13 @@ type launch struct {
 func (l *launch) open() bool { return l.ended == nil && !l.interrupted }
 
 // unflushed tells that the prefix cache could not be emptied after the newest
-// measurement.
-func (l *launch) unflushed() bool { return l.flushed != nil && !l.flushed.OK }
+// measurement, or was not empty at its begin though it had been emptied.
+func (l *launch) unflushed() bool {
+	if l.flushed != nil {
+		return !l.flushed.OK
+	}
+	return len(l.measured) > 0 && l.measured[len(l.measured)-1].Window.stale()
+}
 
 // runs are all measurements that speak for a launch, in order.
 func (l *launch) runs() []Measured {

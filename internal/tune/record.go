@@ -306,4 +306,6 @@ type Window struct {
 	Celsius   float64  `json:"celsius,omitempty"`   // hottest GPU, mean
 	Watts     float64  `json:"watts,omitempty"`     // all GPUs, mean
 	Hardware  string   `json:"hardware,omitempty"`  // new Xid or ECC or remapped rows
+	Emptied   bool     `json:"emptied,omitempty"`   // the prefix cache was emptied before it
+	Opening   *Opening `json:"opening,omitempty"`   // how the server got the first prompts; nil: it does not say
 }

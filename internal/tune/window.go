@@ -25,6 +25,7 @@ func (s Study) Invalid(m Measured) []string {
 	bad(w.Lag > l.Lag, "the client was kept waiting for %.0f %% of it: it is what was measured", 100*w.Lag)
 	bad(len(w.Foreign) > 0, "others used the GPUs: %s", strings.Join(w.Foreign, ", "))
 	bad(w.Compiling, "kernels were compiled while it ran")
+	bad(w.stale(), "%.0f %% of its first prompts came from the prefix cache, though that was emptied", 100*w.reused())
 	bad(w.Sampled > 0 && w.Sampled < covered, "only %.0f %% of it was sampled", 100*w.Sampled)
 	return why
 }

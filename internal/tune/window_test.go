@@ -22,6 +22,10 @@ func TestWindows(t *testing.T) {
 		{Window{Lag: 0.11}, "the client was kept waiting for 11 %"},
 		{Window{Foreign: []string{"python 17 on GPU 3"}}, "others used the GPUs: python 17 on GPU 3"},
 		{Window{Compiling: true}, "kernels were compiled"},
+		{Window{Emptied: true}, ""}, // not proven
+		{Window{Emptied: true, Opening: &Opening{Computed: 999, Cached: 1}}, ""},
+		{Window{Emptied: true, Opening: &Opening{Computed: 1, Cached: 999}}, "100 % of its first prompts came from the prefix cache"},
+		{Window{Opening: &Opening{Computed: 1, Cached: 999}}, ""}, // nobody had emptied it
 		{Window{Sampled: 0.7}, "only 70 % of it was sampled"},
 	}
 	for _, tt := range tests {
@@ -29,6 +33,23 @@ func TestWindows(t *testing.T) {
 		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%+v: got %q, want %q", tt.window, got, tt.want)
 		}
+	}
+}
+
+func TestEmptinessIsCounted(t *testing.T) {
+	var e Emptiness
+	for _, w := range []Window{
+		{}, {Opening: &Opening{Computed: 100}}, // before which nothing was to be emptied
+		{Emptied: true, Opening: &Opening{Computed: 100}}, {Emptied: true, Opening: &Opening{Computed: 98, Cached: 2}},
+		{Emptied: true}, {Emptied: true, Opening: &Opening{Computed: 2, Cached: 98}},
+	} {
+		e.Count(Measured{Window: w})
+	}
+	if want := (Emptiness{Proven: 2, Unproven: 1, Refuted: 1}); e != want {
+		t.Errorf("want %+v, got %+v", want, e)
+	}
+	if text := (Emptiness{}).String(); text != "" {
+		t.Errorf("of nothing it says %q", text)
 	}
 }
 

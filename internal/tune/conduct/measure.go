@@ -29,11 +29,15 @@ func (at *attempt) measure(ctx context.Context, a tune.Measure) (tune.Measured, 
 	file, log := name+".json", name+".log"
 	client := at.client(ctx, a, name)
 	w, machine := at.eyes.watch(name+"-gpus.jsonl"), at.watchMachine(serving)
+	printed, told := at.logEnd()
 	end := client.Run(serving)
 	m := tune.Measured{Launch: at.n, Point: a.Point, Began: end.Began, Took: end.Took, Problem: end.Problem, File: at.relative(file)}
 	m.Window = at.eyes.done(w)
 	m.Window.Client, m.Window.Lag = end.CPUs, end.Lag
 	m.Window.Compiling, m.Window.Pressure = machine()
+	if m.Window.Emptied, at.empty = at.empty, false; told {
+		m.Window.Opening = at.opening(printed)
+	}
 	if now, ok := at.eyes.look(ctx); ok {
 		m.Window.Foreign = at.foreign(now, at.server)
 	}

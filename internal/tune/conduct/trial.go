@@ -27,6 +27,7 @@ type attempt struct {
 	server *Launch // nil: it could not be started
 	fault  string  // why not
 	cold   string  // folder of caches of its own; "": it has none
+	empty  bool    // its prefix cache was emptied, and nothing measured since
 }
 
 // start writes the trial's launch.toml and starts sglaunch on it.
@@ -159,6 +160,7 @@ func (at *attempt) flush(ctx context.Context) (tune.Flushed, *tune.Ended) {
 	err := at.at.flush(limited)
 	switch {
 	case err == nil:
+		at.empty = true
 		return tune.Flushed{Launch: at.n, OK: true}, nil
 	case errors.Is(context.Cause(serving), errOver):
 		ended := at.ended(false)

@@ -46,6 +46,9 @@ func head(line liner, s tune.Summary) {
 	if text := measuredOn(s); text != "" {
 		line("Measured on %s.", cell(text))
 	}
+	if text := emptied(s); text != "" {
+		line("Of the prefix cache: %s.", text)
+	}
 	if s.Broke != nil {
 		line("\nThe trials ended early: %s.", cell(s.Broke.Text))
 	}

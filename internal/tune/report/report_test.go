@@ -63,6 +63,7 @@ type player struct {
 	noise    []float64
 	launches int
 	trial    string
+	flushed  bool
 }
 
 func (p *player) write(b tune.Body) {
@@ -86,6 +87,7 @@ func (p *player) step() bool {
 		p.launch(do)
 	case tune.Flush:
 		p.write(tune.Flushed{Launch: do.Launch, OK: true})
+		p.flushed = true
 	case tune.Measure:
 		if do.Point.Soak {
 			began := p.now
@@ -95,9 +97,11 @@ func (p *player) step() bool {
 		}
 		rate := rates[p.trial] * (1 + p.noise[p.launches%len(p.noise)]) * (0.5 + float64(do.Point.Concurrency)/64)
 		p.now = p.now.Add(2 * time.Minute)
+		emptied := p.flushed
+		p.flushed = false
 		p.write(tune.Measured{Launch: do.Launch, Point: do.Point, Began: p.now.Add(-2 * time.Minute), Took: 2 * time.Minute, Result: bench.Result{
 			Requested: 100, Completed: 100, Metrics: map[string]float64{"output_throughput": rate, "p99_ttft_ms": 1e5 / rate, "mean_tpot_ms": 1000 * float64(do.Point.Concurrency) / rate},
-		}, File: "launches/1/chat@8.jsonl", Window: tune.Window{Celsius: 60 + float64(p.launches%4), ClockMHz: 1965, Watts: 3200, PowerCap: powerCap(p.trial)}})
+		}, File: "launches/1/chat@8.jsonl", Window: tune.Window{Celsius: 60 + float64(p.launches%4), ClockMHz: 1965, Watts: 3200, PowerCap: powerCap(p.trial), Emptied: emptied, Opening: &tune.Opening{Computed: 1024}}})
 	case tune.Stop:
 		p.write(tune.Ended{Launch: do.Launch, Outcome: "stopped"})
 	case tune.HandOver:

@@ -57,6 +57,18 @@ func measuredOn(s tune.Summary) string {
 	return strings.Join(parts, ", ")
 }
 
+// emptied says of how many runs it is proven that the prefix cache was empty; ""
+// = it was to be empty before none.
+func emptied(s tune.Summary) string {
+	var e tune.Emptiness
+	for _, l := range s.Launches {
+		for _, m := range l.Measured {
+			e.Count(m)
+		}
+	}
+	return e.String()
+}
+
 // percent writes a ratio as a change; "" where it is unknown.
 func percent(ratio float64) string {
 	if ratio == 0 {

@@ -107,7 +107,7 @@ class Client:
         return int(self.args.num_prompts * float(self.trouble.get("fail", 0)))
 
     def generate(self):
-        return self.ask("POST", "/generate", {"text": "Tell me", "sampling_params": {"max_new_tokens": 8}})
+        return self.ask("POST", "/generate", {"text": "tell " * self.args.random_input_len, "sampling_params": {"max_new_tokens": 8}})
 
     def ask(self, method, path, body=None):
         import urllib.request
