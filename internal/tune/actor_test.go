@@ -29,9 +29,14 @@ type actor struct {
 	records []Record
 	since   int  // records before the present line
 	stale   bool // caches cannot be emptied
+	seed    int64
 }
 
 var evening = time.Date(2026, 2, 19, 22, 0, 0, 0, time.UTC)
+
+// baselineFirst is a seed with which the baseline comes first in the odd blocks of
+// the scripts.
+const baselineFirst = 110
 
 func newActor(t tester) *actor {
 	s := DefaultStudy()
@@ -41,7 +46,7 @@ func newActor(t tester) *actor {
 	s.Expect = Estimate{Start: 6 * time.Minute, Load: 2 * time.Minute, Release: time.Minute}
 	s.Gate.Soak = 0 // of the scripts, those that are about it set it
 	s.Axes = map[string]Axis{}
-	return &actor{t: t, study: s, base: map[string]Value{}, n: &Night{}, now: evening}
+	return &actor{t: t, study: s, base: map[string]Value{}, n: &Night{}, now: evening, seed: baselineFirst}
 }
 
 // write records one fact, as the journal would.
@@ -65,7 +70,7 @@ func (a *actor) plan() {
 	}
 	a.write(Planned{
 		Version: RecordVersion, Study: a.study, Facts: a.facts, Trials: trials, Base: a.base,
-		Deadline: a.study.Deadline.After(evening, time.UTC), Expect: a.study.Expect,
+		Deadline: a.study.Deadline.After(evening, time.UTC), Expect: a.study.Expect, Seed: a.seed,
 	})
 }
 
@@ -399,6 +404,8 @@ func (a *actor) configure(set map[string]string) error {
 			a.study.Deadline = Deadline{In: d}
 		case "prune":
 			a.study.Prune = v == "true"
+		case "seed":
+			a.seed = int64(n)
 		case "environment":
 			a.study.Limits.Environment = n
 		case "soak":

@@ -11,8 +11,10 @@ import (
 )
 
 // The fresh launches are made in blocks: one of the baseline and one of each
-// finalist, side by side, in every other block the other way round. A drift of
-// the machine then cancels, and the pairs are independent of each other.
+// finalist, side by side. Their order is drawn, so that nothing that comes and
+// goes by the clock meets the same trial each time, and every other block is the
+// one before it the other way round, so that a steady drift meets all alike and
+// cancels.
 
 // slotTries is how often a launch of a block is tried until it counts.
 const slotTries = 2
@@ -42,15 +44,24 @@ func (n *Night) confirm(now time.Time) step {
 		if len(members) == 0 {
 			return stageDone
 		}
-		order := append([]string{BaselineID}, members...)
-		if block%2 == 0 {
-			slices.Reverse(order)
-		}
+		order := n.drawn(block, append([]string{BaselineID}, members...))
 		if id, ok := n.nextOf(block, order, now); ok {
 			return step{slot: Slot{Confirm, id, block}, why: fmt.Sprintf("fresh launches, block %d", block)}
 		}
 	}
 	return stageDone
+}
+
+// drawn puts the members of a block into their order, by the seed of the night. A
+// member's place among the others does not depend on who they are: one that has
+// enough launches leaves the order of the rest as it was.
+func (n *Night) drawn(block int, members []string) []string {
+	lot := func(id string) string { return digest([]any{n.plan.Seed, (block - 1) / 2, id}) }
+	slices.SortFunc(members, func(a, b string) int { return cmp.Compare(lot(a), lot(b)) })
+	if block%2 == 0 {
+		slices.Reverse(members)
+	}
+	return members
 }
 
 // nextOf is the next launch of a block that is needed and that time is left for.
@@ -68,13 +79,31 @@ func (n *Night) nextOf(block int, order []string, now time.Time) (id string, ok 
 		case id != BaselineID && baseline == nil:
 			need += n.cost(BaselineID)
 		case id == BaselineID && n.emptyBlock(block, order):
-			need += n.cost(order[len(order)-1])
+			partner, some := n.cheapest(block, order)
+			if !some {
+				return "", false
+			}
+			need += n.cost(partner)
 		}
 		if n.fits(now, need) {
 			return id, true
 		}
 	}
 	return "", false
+}
+
+// cheapest is the finalist whose launch in a block takes least; ok is false where
+// none is to be had any more, so that the baseline would stand there alone.
+func (n *Night) cheapest(block int, order []string) (id string, ok bool) {
+	for _, other := range order {
+		if _, lost := n.inBlock(other, block); other == BaselineID || lost {
+			continue
+		}
+		if !ok || n.cost(other) < n.cost(id) {
+			id, ok = other, true
+		}
+	}
+	return id, ok
 }
 
 // emptyBlock tells that no launch of a block counts yet.

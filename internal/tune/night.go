@@ -247,10 +247,10 @@ func (n *Night) fold(r Record) {
 }
 
 // planned takes a new plan. What was skipped for want of time, or for a reason
-// that the old plan gave, is open again; the deadline stays that of the first.
+// that the old plan gave, is open again; deadline and seed stay those of the first.
 func (n *Night) planned(p Planned) {
 	if !n.plan.Deadline.IsZero() {
-		p.Deadline = n.plan.Deadline
+		p.Deadline, p.Seed = n.plan.Deadline, n.plan.Seed
 	}
 	n.plan = p
 	for _, l := range n.launches {

@@ -61,6 +61,7 @@ func NewPlan(s Study, o Outlook) (Plan, error) {
 	p := Plan{Now: o.Now, Noise: o.Noise, Planned: Planned{
 		Version: RecordVersion, Study: s, Facts: o.Facts, Trials: trials, Base: o.Base,
 		Deadline: s.Deadline.After(o.Now, o.Zone), Expect: o.Expect.or(s.Expect),
+		Seed: o.Now.UnixMilli(),
 	}}
 	if p.Noise <= 0 {
 		p.Noise, p.Assumed = assumedNoise, true

@@ -26,7 +26,7 @@ type Record struct {
 type Body interface{ body() }
 
 // Planned begins a night, and again each run in which study, facts or trials
-// are not those of the newest Planned. The deadline stays that of the first.
+// are not those of the newest Planned. Deadline and seed stay those of the first.
 type Planned struct {
 	Version  int              `json:"version"`
 	Study    Study            `json:"study"`
@@ -34,7 +34,8 @@ type Planned struct {
 	Trials   []Trial          `json:"trials"`         // the baseline first, then in the order of their launches
 	Base     map[string]Value `json:"base,omitempty"` // values of the base on the axes: Study.BaseSettings
 	Deadline time.Time        `json:"deadline"`
-	Expect   Estimate         `json:"expect"` // from history, or of the study
+	Expect   Estimate         `json:"expect"`         // from history, or of the study
+	Seed     int64            `json:"seed,omitempty"` // of the order within blocks of fresh launches
 }
 
 // Resumed tells that the tuner came back. A launch without an end is

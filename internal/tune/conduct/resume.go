@@ -133,7 +133,7 @@ func (s *site) plan(ctx context.Context, night *tune.Night) (tune.Planned, error
 		return tune.Planned{}, err
 	}
 	if !night.Began().IsZero() {
-		p.Planned.Deadline = night.Deadline() // a resumed night has no more time
+		p.Planned.Deadline, p.Planned.Seed = night.Deadline(), night.Plan().Seed // a resumed night has no more time, and the same order
 		return p.Planned, nil
 	}
 	for _, w := range p.Warnings {

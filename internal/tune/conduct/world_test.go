@@ -242,7 +242,7 @@ func (w *world) begin(c *conductor, facts tune.Facts) (tune.End, error) {
 	plan := p.Planned
 	fresh := c.night.Began().IsZero()
 	if !fresh {
-		plan.Deadline = c.night.Deadline()
+		plan.Deadline, plan.Seed = c.night.Deadline(), c.night.Plan().Seed
 	}
 	if fresh || !same(plan, c.night.Plan()) {
 		if err := c.note(plan); err != nil {
