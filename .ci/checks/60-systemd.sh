@@ -2,7 +2,7 @@
 # Runs the unit that "sglaunch unit" prints under a real systemd: a slow start
 # that is extended, status, reload, upgrade, restart, kill -9 of each process, stop,
 # an end that is final, a hang in the start, all killed at one blow, a boot after a
-# power cut that left a file patched, a journald that hangs, a unit with User=.
+# power cut that left a file patched, a journald that hangs, a unit with User=, a person's own manager.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -224,6 +224,32 @@ expect "no environment is on show" sh -c "$(declare -f inside show); boot=$boot;
 inside "$work/sglaunch" stop --wait apart
 eventually 20 "the service is gone" is LoadState sglaunch-run-apart not-found
 told "run --detach is a transient service; stopped by name, nothing is left of it"
+
+person=$(id -u nobody)
+inside systemctl start "user-runtime-dir@$person" "user@$person"
+mkdir "$work/person"
+chown nobody "$work/person"
+# person COMMAND... is what somebody does who is not root and whose manager runs.
+person() {
+	inside setpriv --reuid "$person" --regid "$(id -g nobody)" --clear-groups \
+		env -i PATH=/usr/bin:/bin HOME="$work/person" XDG_RUNTIME_DIR="/run/user/$person" "$@"
+}
+mine() { [ "$(person systemctl --user show --value -p "$1" sglaunch-run-mine)" = "$2" ]; }
+person "$work/sglaunch" run --detach --server.name=mine -- /bin/sh -c 'trap "exit 0" TERM; echo alive; while :; do sleep 0.1; done' >"$work/mine"
+expect "it says where the launch is" grep -q 'as your service sglaunch-run-mine.service' "$work/mine"
+expect "the person's manager keeps it" mine SubState start
+cgroup=$(person systemctl --user show --value -p ControlGroup sglaunch-run-mine)
+serves() { person "$work/sglaunch" status --json mine | grep -q '"server":[1-9]'; }
+eventually 20 "its server runs" serves
+shown() { person systemctl --user show --value -p Environment sglaunch-run-mine | grep -q PATH=; }
+if shown; then echo "the person's environment is on show" >&2; exit 1; fi
+if person "$work/sglaunch" run --detach --server.name=brief -- /nonexistent/server >"$work/brief" 2>&1; then echo "what cannot start is said to run" >&2; exit 1; fi
+expect "its end is seen at once" grep -q 'it ended at once' "$work/brief"
+expect "it says where its words are" grep -q 'journalctl --user --unit sglaunch-run-brief.service' "$work/brief"
+person "$work/sglaunch" stop --wait mine
+eventually 20 "the service is gone" mine LoadState not-found
+expect "no process is left in it" [ -z "$(inside cat "/sys/fs/cgroup$cgroup/cgroup.procs" 2>/dev/null)" ]
+told "run --detach of a person is a service of their own manager; stopped by name, nothing is left of it"
 
 journald=$(show MainPID systemd-journald)
 inside kill -STOP "$journald"

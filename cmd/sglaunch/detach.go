@@ -151,8 +151,11 @@ func awaitBegin(ctx context.Context, dir statedir.Dir, name string, ended func()
 
 // lastWords are what a launch said that ended at once.
 func lastWords(way detach.Way, l detach.Launch) error {
-	if way.Kind != detach.Session {
+	switch way.Kind {
+	case detach.System:
 		return fmt.Errorf("its words: journalctl --unit %s", detach.Unit(l.Name))
+	case detach.User:
+		return fmt.Errorf("its words: journalctl --user --unit %s", detach.Unit(l.Name))
 	}
 	data, err := os.ReadFile(l.Log)
 	if err != nil || len(data) == 0 {

@@ -148,7 +148,20 @@ func (w Way) serviceEnded(ctx context.Context, name string) bool {
 		words = append([]string{"--user"}, words...)
 	}
 	out, err := exec.CommandContext(ctx, "systemctl", words...).Output()
-	text := string(out)
-	return err == nil && !strings.Contains(text, "Job=") &&
-		(strings.Contains(text, "ActiveState=failed") || strings.Contains(text, "ActiveState=inactive"))
+	return err == nil && over(string(out))
+}
+
+// over reads the properties that systemctl shows. A unit without a job has no such
+// line, or, as systemd 252 prints it, one without a value.
+func over(shown string) bool {
+	state := ""
+	for line := range strings.Lines(shown) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); {
+		case name == "ActiveState":
+			state = value
+		case name == "Job" && value != "":
+			return false
+		}
+	}
+	return state == "failed" || state == "inactive"
 }

@@ -155,3 +155,19 @@ func TestManagerRefuses(t *testing.T) {
 		t.Errorf("left: %q", left)
 	}
 }
+
+// A service is over once it has no process and none on its way.
+func TestServiceIsOver(t *testing.T) {
+	for shown, want := range map[string]bool{
+		"ActiveState=inactive\nJob=\n":    true, // as systemd 252 shows one that is gone
+		"ActiveState=failed\n":            true,
+		"ActiveState=inactive\nJob=117\n": false, // it is about to begin
+		"ActiveState=activating\nJob=\n":  false,
+		"ActiveState=active\n":            false,
+		"":                                false,
+	} {
+		if got := over(shown); got != want {
+			t.Errorf("%q is over: %v", shown, got)
+		}
+	}
+}
