@@ -194,6 +194,16 @@ func TestReports(t *testing.T) {
 @:8: cannot use server.stdio = "file": it must be one of pty, pipe
 @:9: cannot use server.name = "../x": it must be 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit
 @:11: cannot use phases.limits.autotune = { quiet = "2h", timeout = "1h" }: its quiet must not be longer than its timeout`},
+		{"rungs that could never be taken", "[[fallback]]\ncause = \"oom_grph_capture\"\nset = { x = \"1\" }\n[[fallback]]\ncause = \"load_hang\"\nphase = \"loading\"\nmin = -1\n[[fallback]]\ncause = \"\"\nenv = { \"A=B\" = \"1\" }\n", nil, `
+@:2: cannot use fallback[0].cause = "oom_grph_capture": there is no such cause; did you mean oom_graph_capture?
+@:3: cannot use fallback[0].set.x = "1": a flag begins with -
+@:4: cannot use fallback[1] = "load_hang": it changes nothing: it must have set or env
+@:6: cannot use fallback[1].phase: known are [starting distributed_init loading_weights weights_loaded kv_cache autotune graph_capture warmup ready serving]
+@:7: cannot use fallback[1].min = -1: it must be from 0 to 2147483647
+@:9: cannot use fallback[2].cause = "": there is no such cause; known are ` + strings.Join(causeNames(), ", ") + `
+@:10: cannot use fallback[2].env."A=B" = "1": the name of a variable must not be empty or hold = or NUL`},
+		{"a hook without a program", "[hooks]\non_failure = [\"\", \"x\"]\n", nil, `
+@:2: cannot use hooks.on_failure = ["", "x"]: its first word must name a program`},
 		{"no number at all", "[relaunch]\nbackoff = { factor = nan, jitter = inf }\n", nil, `
 @:2: cannot use relaunch.backoff.factor = nan: it takes a finite number
 @:2: cannot use relaunch.backoff.jitter = inf: it takes a finite number`},

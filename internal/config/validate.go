@@ -91,6 +91,8 @@ var (
 	variableName = regexp.MustCompile(`^[^=\x00]+$`)
 )
 
+const badVariableName = "the name of a variable must not be empty or hold = or NUL"
+
 func (v *validator) server() {
 	s := v.config.Server
 	v.must(launchName.MatchString(s.Name), "server.name", s.Name,
@@ -107,8 +109,7 @@ func (v *validator) server() {
 		v.must(!strings.ContainsRune(arg, 0), "server.command", s.Command, "a NUL byte cannot be passed on to a process")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		v.must(variableName.MatchString(name), join("server.env", name), mask.Value(name, s.Env[name]),
-			"the name of a variable must not be empty or hold = or NUL")
+		v.must(variableName.MatchString(name), join("server.env", name), mask.Value(name, s.Env[name]), badVariableName)
 	}
 }
 
@@ -171,8 +172,45 @@ func (v *validator) relaunch() {
 	v.must(b.Factor >= 1 && b.Factor <= 100, "relaunch.backoff.factor", b.Factor, "it must be from 1 to 100")
 	v.must(b.Jitter >= 0 && b.Jitter <= 1, "relaunch.backoff.jitter", b.Jitter, "it must be from 0 to 1")
 	for i, f := range v.config.Fallbacks {
-		v.must(f.Cause != "", element("fallback", i)+".cause", f.Cause, "it must name the cause that the rung is for")
+		v.fallback(element("fallback", i), f)
 	}
+}
+
+// fallback holds what a rung of the ladder takes, so that a slip is told with
+// its line, by check as well, and not by a supervisor that cannot begin.
+func (v *validator) fallback(key string, f Fallback) {
+	if _, known := phases.LookupCause(f.Cause); !known {
+		v.must(false, key+".cause", f.Cause, "%s", unknownCause(f.Cause))
+	}
+	if _, err := phases.ParsePhase(f.Phase); f.Phase != "" && err != nil {
+		v.errors = append(v.errors, &Error{Key: key + ".phase", Problem: cause(err)})
+	}
+	for _, flag := range slices.Sorted(maps.Keys(f.Set)) {
+		v.must(strings.HasPrefix(flag, "-"), join(key+".set", flag), f.Set[flag], "a flag begins with -")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
+		v.must(variableName.MatchString(name), join(key+".env", name), mask.Value(name, f.Env[name]), badVariableName)
+	}
+	v.must(len(f.Set)+len(f.Env) > 0, key, f.Cause, "it changes nothing: it must have set or env")
+	v.count(key+".min", f.Min, 0, math.MaxInt32)
+	v.count(key+".max", f.Max, 0, 1000)
+}
+
+// unknownCause tells what a person may have meant.
+func unknownCause(name string) string {
+	known := causeNames()
+	if near := Nearest(name, known); near != "" {
+		return "there is no such cause; did you mean " + near + "?"
+	}
+	return "there is no such cause; known are " + strings.Join(known, ", ")
+}
+
+func causeNames() []string {
+	var names []string
+	for _, c := range phases.Causes() {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // stopSignals are those that a server can take as a wish to end.
@@ -203,6 +241,11 @@ func (v *validator) rest() {
 		`it must be host:port, as in "127.0.0.1:9180"; "0.0.0.0:9180" lets every machine read it`)
 	v.must(c.Hooks.Webhook == "" || isHTTP(c.Hooks.Webhook), "hooks.webhook", mask.URL(c.Hooks.Webhook), "it must be a URL with http or https")
 	v.between("hooks.limit", c.Hooks.Limit, 100*instant, anHour)
+	for _, f := range keys(v.config) {
+		if argv, ok := f.Value.Interface().([]string); ok && strings.HasPrefix(f.Key, "hooks.") && len(argv) > 0 {
+			v.must(argv[0] != "", f.Key, argv, "its first word must name a program")
+		}
+	}
 }
 
 func isHTTP(raw string) bool {
