@@ -28,6 +28,9 @@ var figures = []figure{
 	{[]string{"nvmlDeviceGetRemappedRows"}, readRemapped},
 	{[]string{"nvmlDeviceGetFieldValues"}, readRecovery},
 	{[]string{"nvmlDeviceGetGpuFabricInfo"}, readFabric},
+	{[]string{"nvmlDeviceGetEnforcedPowerLimit"}, readLimit},
+	{[]string{"nvmlDeviceGetTotalEnergyConsumption"}, readEnergy},
+	{[]string{"nvmlDeviceGetPerformanceState"}, readPState},
 }
 
 // read asks one GPU everything. A GPU that is lost is asked nothing more.
@@ -112,6 +115,30 @@ func readPower(h nvml.Device, g *GPU) nvml.Return {
 	mw, ret := h.GetPowerUsage()
 	if ret == nvml.SUCCESS {
 		g.PowerMW = Read(int64(mw))
+	}
+	return ret
+}
+
+func readLimit(h nvml.Device, g *GPU) nvml.Return {
+	mw, ret := h.GetEnforcedPowerLimit()
+	if ret == nvml.SUCCESS {
+		g.LimitMW = Read(int64(mw))
+	}
+	return ret
+}
+
+func readEnergy(h nvml.Device, g *GPU) nvml.Return {
+	mj, ret := h.GetTotalEnergyConsumption()
+	if ret == nvml.SUCCESS {
+		g.EnergyMJ = Read(int64(mj))
+	}
+	return ret
+}
+
+func readPState(h nvml.Device, g *GPU) nvml.Return {
+	state, ret := h.GetPerformanceState()
+	if ret == nvml.SUCCESS && state != nvml.PSTATE_UNKNOWN {
+		g.PState = Read(int64(state))
 	}
 	return ret
 }

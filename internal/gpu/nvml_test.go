@@ -15,6 +15,7 @@ func TestSampleOfRealGoNVML(t *testing.T) {
 	s := prepare(t, 2)
 	g := &s.board.GPUs[1]
 	g.Util, g.MemUtil, g.Power, g.Reasons = 97, 41, 700_000, 0x44
+	g.PowerLimit, g.Energy, g.PState = 750_000, 1<<33, 2
 	g.ECCCorr, g.ECCUncorr, g.RemappedCorr, g.RemappedUncorr, g.RemapPending = 3, 1, 2, 4, true
 	g.Procs = map[int]uint64{4711: 5 << 30}
 	s.write()
@@ -27,7 +28,7 @@ func TestSampleOfRealGoNVML(t *testing.T) {
 	want := GPU{
 		Index: 1, UUID: g.UUID, Name: g.Name, PCI: "00000000:02:00.0",
 		Total: g.Total, Used: 5 << 30, Free: g.Total - 5<<30 - g.Reserved, Reserved: g.Reserved,
-		Util: Read(97), MemUtil: Read(41), PowerMW: Read(700_000), TempC: got.TempC,
+		Util: Read(97), MemUtil: Read(41), PowerMW: Read(700_000), LimitMW: Read(750_000), EnergyMJ: Read(1 << 33), PState: Read(2), TempC: got.TempC,
 		SMClock: got.SMClock, MemClock: Read(3996), Throttle: Read(0x44),
 		ECCCorrected: Read(3), ECCUncorrected: Read(1),
 		Remapped:  Remapped{Corrected: Read(2), Uncorrected: Read(4), Pending: true},
@@ -63,7 +64,8 @@ func started(s *stage, adjust func(*Options), without ...string) *stage {
 
 // optional are the functions that an older driver may lack.
 var optional = strings.Fields(`nvmlDeviceGetMemoryInfo_v2 nvmlDeviceGetUtilizationRates
-	nvmlDeviceGetPowerUsage nvmlDeviceGetTemperature nvmlDeviceGetClockInfo
+	nvmlDeviceGetPowerUsage nvmlDeviceGetEnforcedPowerLimit nvmlDeviceGetTotalEnergyConsumption
+	nvmlDeviceGetPerformanceState nvmlDeviceGetTemperature nvmlDeviceGetClockInfo
 	nvmlDeviceGetTotalEccErrors nvmlDeviceGetRemappedRows nvmlDeviceGetGpuFabricInfo
 	nvmlDeviceGetCurrentClocksEventReasons nvmlDeviceGetCurrentClocksThrottleReasons
 	nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetGraphicsRunningProcesses_v3
@@ -104,6 +106,37 @@ func TestEachFunctionRefused(t *testing.T) {
 				t.Errorf("%s refused with %d is called trouble: %s", name, code, g.Trouble())
 			}
 		}
+	}
+}
+
+// A figure that the driver does not support is absent, not zero, and so is a
+// P-state that it calls unknown.
+func TestWhatIsNotSupportedIsAbsent(t *testing.T) {
+	s := newStage(t, 1, nil)
+	s.board.Codes = map[string]int{
+		"nvmlDeviceGetEnforcedPowerLimit": 3, "nvmlDeviceGetTotalEnergyConsumption": 3, "nvmlDeviceGetPerformanceState": 3,
+	}
+	s.write()
+	if g := s.snapshot().GPUs[0]; g.LimitMW.Known || g.EnergyMJ.Known || g.PState.Known {
+		t.Errorf("limit %+v, energy %+v, P-state %+v", g.LimitMW, g.EnergyMJ, g.PState)
+	}
+	s.board.Codes, s.board.GPUs[0].PState = nil, 32
+	s.write()
+	if g := s.snapshot().GPUs[0]; !g.LimitMW.Is(1_000_000) || !g.EnergyMJ.Known || g.PState.Known {
+		t.Errorf("limit %+v, energy %+v, P-state %+v", g.LimitMW, g.EnergyMJ, g.PState)
+	}
+}
+
+// The energy counter goes up by the power that is drawn.
+func TestEnergyOfTheStandIn(t *testing.T) {
+	s := newStage(t, 1, nil)
+	s.board.GPUs[0].Power = 500_000
+	s.write()
+	first := s.snapshot()
+	last := await(s, func(x Sample) bool { return x.GPUs[0].EnergyMJ.Value > first.GPUs[0].EnergyMJ.Value+100_000 })
+	watts := float64(last.GPUs[0].EnergyMJ.Value-first.GPUs[0].EnergyMJ.Value) / 1000 / last.At.Sub(first.At).Seconds()
+	if watts < 300 || watts > 700 { // the two clocks are read a moment apart
+		t.Errorf("it counts %.0f W", watts)
 	}
 }
 

@@ -104,17 +104,17 @@ func TestRealAgainstNvidiaSMI(t *testing.T) {
 		if ours != line {
 			t.Errorf("nvidia-smi says %q, we %q", line, ours)
 		}
-		if !g.Util.Known || !g.PowerMW.Known || !g.TempC.Known || !g.SMClock.Known || g.PCI == "" || g.Processes == nil || g.Err != "" || g.Trouble() != "" {
+		if !g.Util.Known || !g.PowerMW.Known || !g.TempC.Known || !g.SMClock.Known || !g.LimitMW.Known || !g.EnergyMJ.Known || !g.PState.Known || g.PCI == "" || g.Processes == nil || g.Err != "" || g.Trouble() != "" {
 			t.Errorf("GPU %d: %+v, trouble %q", i, g, g.Trouble())
 		}
 		if sum := g.Used + g.Free + g.Reserved; sum != g.Total {
 			t.Errorf("GPU %d: used, free and reserved make %d of %d bytes", i, sum, g.Total)
 		}
 	}
-	if xids, err := KernelXids(context.Background(), time.Now().Add(-24*time.Hour), sample.GPUs); err != nil {
+	if news, err := ReadKernelLog(context.Background(), time.Now().Add(-24*time.Hour), sample.GPUs); err != nil {
 		t.Logf("kernel log: %v", err)
 	} else {
-		t.Logf("Xids of the last day: %v", Incidents(xids))
+		t.Logf("Xids of the last day: %v", Incidents(news.Xids))
 	}
 }
 
@@ -131,6 +131,24 @@ func TestRealLoad(t *testing.T) {
 	s.first("spin", func(g GPU) bool { return g.Util.Above(95) && g.MemUtil.Known && !g.MemUtil.Above(3) })
 	load.do("rest")
 	s.first("rest", func(g GPU) bool { return g.Util.Known && !g.Util.Above(5) })
+}
+
+// The energy counter and the power agree.
+func TestRealEnergy(t *testing.T) {
+	s := realStage(t)
+	load := startLoad(t)
+	load.do("spin")
+	first := s.snapshot()
+	drawn, n := 0.0, 0
+	last := await(s, func(x Sample) bool {
+		drawn, n = drawn+float64(x.GPUs[0].PowerMW.Value)/1000, n+1
+		return x.At.Sub(first.At) > 10*time.Second
+	})
+	counted := float64(last.GPUs[0].EnergyMJ.Value-first.GPUs[0].EnergyMJ.Value) / 1000 / last.At.Sub(first.At).Seconds()
+	t.Logf("%.0f W by the counter, %.0f W by %d looks, %d W allowed, P%d", counted, drawn/float64(n), n, last.GPUs[0].LimitMW.Value/1000, last.GPUs[0].PState.Value)
+	if mean := drawn / float64(n); counted < 0.8*mean || counted > 1.2*mean {
+		t.Errorf("the counter says %.0f W, the power %.0f W", counted, mean)
+	}
 }
 
 // A process that is killed in the middle of its work lets go, and that is seen.

@@ -71,6 +71,9 @@ type GPU struct {
 	Util     Reading `json:"util,omitzero"`      // percent of the time with a kernel running; a spin counts
 	MemUtil  Reading `json:"mem_util,omitzero"`  // percent of the time with memory traffic; a spin has none
 	PowerMW  Reading `json:"power_mw,omitzero"`  // milliwatts
+	LimitMW  Reading `json:"limit_mw,omitzero"`  // milliwatts that the driver lets it draw, after all limits, also those from outside
+	EnergyMJ Reading `json:"energy_mj,omitzero"` // millijoules since the driver was loaded
+	PState   Reading `json:"pstate,omitzero"`    // 0 is the fastest, 15 the slowest
 	TempC    Reading `json:"temp_c,omitzero"`    // degrees Celsius
 	SMClock  Reading `json:"sm_clock,omitzero"`  // MHz
 	MemClock Reading `json:"mem_clock,omitzero"` // MHz

@@ -50,6 +50,9 @@ type GPU struct {
 	MemUtil     int    // percent: memory traffic
 	Temperature int    // degrees Celsius
 	Power       int    // milliwatts
+	PowerLimit  int    // milliwatts that it may draw; 0 means 1000000
+	Energy      uint64 // millijoules that its counter shows; 0 means that it counts the power
+	PState      int    // 0 is the fastest
 	SMClock     int    // MHz
 	MemClock    int    // MHz
 	FanSpeed    int    // percent; 0 means that it has no fan (not supported)

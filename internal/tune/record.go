@@ -104,6 +104,15 @@ type LeftOut struct {
 	Text   string  `json:"text"` // what shows it
 }
 
+// PerThousand is how many joules the GPUs used for a thousand tokens of answers; 0
+// where that is unknown.
+func (m Measured) PerThousand() float64 {
+	if m.Result.Generated == 0 {
+		return 0
+	}
+	return m.Window.Joules / float64(m.Result.Generated) * 1000
+}
+
 // Ended is the end of a launch, whatever ended it.
 type Ended struct {
 	Launch     int           `json:"launch"`
@@ -295,18 +304,21 @@ const (
 // Window is what was seen beside one run of a bench client. It is recorded by
 // the caller; Night judges it. Shares are from 0 to 1; what is unknown is zero.
 type Window struct {
-	Sampled   float64  `json:"sampled,omitempty"`   // share of the window that samples cover
-	Throttled float64  `json:"throttled,omitempty"` // by heat, brake or hardware slow-down, of the worst GPU
-	PowerCap  float64  `json:"power_cap,omitempty"` // by the power limit: usual under load, so only compared
-	Pressure  float64  `json:"pressure,omitempty"`  // PSI "some", the worst of CPU, memory and disk
-	Client    float64  `json:"client,omitempty"`    // CPUs that the client's busiest process used
-	Lag       float64  `json:"lag,omitempty"`       // share in which the client would have gone on and had no CPU, or was stopped
-	Foreign   []string `json:"foreign,omitempty"`   // processes of others on these GPUs
-	Compiling bool     `json:"compiling,omitempty"` // kernels were compiled after serving had begun
-	ClockMHz  float64  `json:"clock_mhz,omitempty"` // mean SM clock
-	Celsius   float64  `json:"celsius,omitempty"`   // hottest GPU, mean
-	Watts     float64  `json:"watts,omitempty"`     // all GPUs, mean
-	Hardware  string   `json:"hardware,omitempty"`  // new Xid or ECC or remapped rows
-	Emptied   bool     `json:"emptied,omitempty"`   // the prefix cache was emptied before it
-	Opening   *Opening `json:"opening,omitempty"`   // how the server got the first prompts; nil: it does not say
+	Sampled    float64  `json:"sampled,omitempty"`     // share of the window that samples cover
+	Throttled  float64  `json:"throttled,omitempty"`   // by heat, brake or hardware slow-down, of the worst GPU
+	PowerCap   float64  `json:"power_cap,omitempty"`   // by the power limit: usual under load, so only compared
+	Pressure   float64  `json:"pressure,omitempty"`    // PSI "some", the worst of CPU, memory and disk
+	Client     float64  `json:"client,omitempty"`      // CPUs that the client's busiest process used
+	Lag        float64  `json:"lag,omitempty"`         // share in which the client would have gone on and had no CPU, or was stopped
+	Foreign    []string `json:"foreign,omitempty"`     // processes of others on these GPUs
+	Compiling  bool     `json:"compiling,omitempty"`   // kernels were compiled after serving had begun
+	ClockMHz   float64  `json:"clock_mhz,omitempty"`   // mean SM clock
+	Celsius    float64  `json:"celsius,omitempty"`     // hottest GPU, mean
+	Watts      float64  `json:"watts,omitempty"`       // all GPUs, mean
+	LimitWatts float64  `json:"limit_watts,omitempty"` // that all GPUs may draw, mean
+	Joules     float64  `json:"joules,omitempty"`      // all GPUs by their counters, while requests were under way
+	PState     string   `json:"pstate,omitempty"`      // the slowest of any GPU that worked: P0, ...
+	Hardware   string   `json:"hardware,omitempty"`    // new Xid or ECC or remapped rows
+	Emptied    bool     `json:"emptied,omitempty"`     // the prefix cache was emptied before it
+	Opening    *Opening `json:"opening,omitempty"`     // how the server got the first prompts; nil: it does not say
 }

@@ -2,6 +2,7 @@
  * notes of the processes on it raise. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "board.h"
@@ -195,6 +196,24 @@ int nvmlDeviceGetTemperature(nvmlDevice_t d, int sensor, u32 *out)
 }
 
 int nvmlDeviceGetPowerUsage(nvmlDevice_t d, u32 *out) { ASK(d); *out = busiest(d->index).power; return SUCCESS; }
+
+/* What a GPU has used since this process first asked, in mJ, by the power that it
+ * draws at each question; a board that names a figure has the last word. */
+static u64 energy(u32 gpu)
+{
+	static struct { u64 at, used; } meters[LAST_MIG];
+	struct timespec t;
+	u64 now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = t.tv_sec * 1000ULL + t.tv_nsec / 1000000;
+	if (meters[gpu].at)
+		meters[gpu].used += busiest(gpu).power * (now - meters[gpu].at) / 1000;
+	meters[gpu].at = now;
+	return gpu_number(gpu, "energy", meters[gpu].used);
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t d, u64 *out) { ASK(d); *out = energy(d->index); return SUCCESS; }
 int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t d, u32 *out) { ASK(d); *out = gpu_number(d->index, "powerlimit", 1000000); return SUCCESS; }
 int nvmlDeviceGetPowerManagementLimit(nvmlDevice_t d, u32 *out) { ASK(d); *out = gpu_number(d->index, "powerlimit", 1000000); return SUCCESS; }
 

@@ -70,6 +70,7 @@ func (o object) result(kind string, requested int) (Result, error) {
 		Metrics: o.metrics(), Error: o.firstError(), Server: o.server(),
 	}
 	r.Seconds, _ = o.number("duration")
+	r.Generated = max(o.count("total_output_tokens"), o.count("total_output"))
 	r.Requested = max(r.Requested, r.Completed+o.count("failed"))
 	r.Failed = r.Requested - r.Completed
 	r.Notes = o.behind(r)
@@ -106,6 +107,7 @@ func (o object) oneBatch() (Result, error) {
 		}
 	}
 	r.Seconds, _ = o.number("latency")
+	r.Generated = max(o.count("total_output_tokens"), n*o.count("output_len"))
 	if early := o.count("num_early_stopped"); early > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d answers stopped early", early))
 	}

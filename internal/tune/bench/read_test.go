@@ -19,6 +19,8 @@ Traffic request rate:                    inf
 Max reqeuest concurrency:                32
 Successful requests:                     100
 Benchmark duration (s):                  12.50
+Total generated tokens:                  25600
+Total generated tokens (retokenized):    25590
 Request throughput (req/s):              8.00
 Output token throughput (tok/s):         2048.12
 Total Token throughput (tok/s):          10240.00
@@ -31,7 +33,7 @@ P99 TTFT (ms):                           120.25
 
 func TestRead(t *testing.T) {
 	want := Result{
-		Format: Serving, Requested: 100, Completed: 100, Seconds: 12.5, Error: "boom Infinity",
+		Format: Serving, Requested: 100, Completed: 100, Seconds: 12.5, Generated: 25600, Error: "boom Infinity",
 		Metrics: map[string]float64{
 			"request_throughput": 8, "output_throughput": 2048.123, "total_throughput": 10240,
 			"mean_e2e_ms": 900.5, "p99_ttft_ms": 120.25, "mean_tpot_ms": 11.5,
@@ -57,8 +59,8 @@ func TestRead(t *testing.T) {
 		})},
 		{"all failed", Serving, `{"completed": 0, "duration": 3, "mean_ttft_ms": 0.0, "p99_ttft_ms": 0.0, "mean_e2e_latency_ms": NaN, "output_throughput": 0.0}`, "", 64,
 			Result{Format: Serving, Requested: 64, Failed: 64, Seconds: 3}},
-		{"names of another branch", Own, `{"completed": 2, "max_itl_ms": 5, "total_token_throughput": 7, "p99_e2el_ms": 8, "mean_foo_ms": 9}`, "", 2,
-			Result{Format: Own, Requested: 2, Completed: 2, Metrics: map[string]float64{"max_itl_ms": 5, "total_throughput": 7, "p99_e2e_ms": 8}}},
+		{"names of another branch", Own, `{"completed": 2, "total_output": 70, "max_itl_ms": 5, "total_token_throughput": 7, "p99_e2el_ms": 8, "mean_foo_ms": 9}`, "", 2,
+			Result{Format: Own, Requested: 2, Completed: 2, Generated: 70, Metrics: map[string]float64{"max_itl_ms": 5, "total_throughput": 7, "p99_e2e_ms": 8}}},
 		{"vllm", VLLM, `{"num_prompts": 10, "request_rate": "inf", "completed": 9, "failed": 1, "duration": 2.5, "request_goodput": null, "output_throughput": 50, "p99_e2el_ms": 80, "spec_decode_acceptance_length": 2.5}`, "", 0,
 			Result{Format: VLLM, Requested: 10, Completed: 9, Failed: 1, Seconds: 2.5, Metrics: map[string]float64{"output_throughput": 50, "p99_e2e_ms": 80, "accept_length": 2.5}}},
 		{"behind the rate that was asked for", Serving, `{"request_rate": 16.0, "completed": 10, "request_throughput": 9.5}`, "", 10,
@@ -67,11 +69,11 @@ func TestRead(t *testing.T) {
 			Result{Format: VLLM, Requested: 10, Completed: 10, Metrics: map[string]float64{"request_throughput": 9.51}}},
 		{"vllm's words", VLLM, `{"num_prompts": 8, "completed": 0, "failed": 8, "mean_ttft_ms": 0.0}`, "Failed requests during benchmark run detected (capping to 10):\nError 0: Service  Unavailable\nError 1: x\n", 8,
 			Result{Format: VLLM, Requested: 8, Failed: 8, Error: "Service Unavailable"}},
-		{"one batch", OneBatch, `{"run_name": "r", "batch_size": 16, "latency": 2.5, "input_throughput": 100, "output_throughput": 200, "overall_throughput": 300, "last_ttft": 0.5, "last_gen_throughput": -1, "acc_length": 3, "num_early_stopped": 2}`, "", 16,
-			Result{Format: OneBatch, Requested: 16, Completed: 16, Seconds: 2.5, Notes: []string{"2 answers stopped early"},
+		{"one batch", OneBatch, `{"run_name": "r", "batch_size": 16, "output_len": 32, "latency": 2.5, "input_throughput": 100, "output_throughput": 200, "overall_throughput": 300, "last_ttft": 0.5, "last_gen_throughput": -1, "acc_length": 3, "num_early_stopped": 2}`, "", 16,
+			Result{Format: OneBatch, Requested: 16, Completed: 16, Seconds: 2.5, Generated: 512, Notes: []string{"2 answers stopped early"},
 				Metrics: map[string]float64{"input_throughput": 100, "output_throughput": 200, "total_throughput": 300, "max_ttft_ms": 500, "max_e2e_ms": 2500, "accept_length": 3}}},
 		{"a table alone", VLLM, "", strings.Replace(table, "Benchmark duration", "Failed requests:                         4\nBenchmark duration", 1), 104,
-			Result{Format: "table", Requested: 104, Completed: 100, Failed: 4, Seconds: 12.5, Notes: []string{"the client wrote no file: these are the figures of its table"},
+			Result{Format: "table", Requested: 104, Completed: 100, Failed: 4, Seconds: 12.5, Generated: 25600, Notes: []string{"the client wrote no file: these are the figures of its table"},
 				Metrics: map[string]float64{"request_throughput": 8, "output_throughput": 2048.12, "total_throughput": 10240, "mean_e2e_ms": 900.5, "p99_ttft_ms": 120.25}}},
 	}
 	for _, tt := range tests {

@@ -88,6 +88,8 @@ func (r *Result) take(label string, value float64) (completed bool) {
 		r.Failed = int(min(max(value, 0), 1e12))
 	case "benchmark duration (s)":
 		r.Seconds = value
+	case "total generated tokens":
+		r.Generated = int(min(max(value, 0), 1e12))
 	}
 	metric, known := labels[label]
 	if m := latency.FindStringSubmatch(label); m != nil {

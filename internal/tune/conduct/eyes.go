@@ -126,6 +126,9 @@ type window struct {
 	clock   mean
 	celsius mean
 	watts   mean
+	limit   mean
+	slowest gpu.Reading // P-state of a GPU that works
+	counted []counted
 	first   []gpu.GPU
 	last    []gpu.GPU
 }
@@ -146,7 +149,7 @@ func (w *window) add(s gpu.Sample, ours []gpu.GPU) {
 		w.slowed, w.capped, w.first = map[string]int{}, map[string]int{}, ours
 	}
 	w.at, w.last = append(w.at, s.At), ours
-	hottest, watts := int64(0), int64(0)
+	hottest, watts, limit := int64(0), int64(0), int64(0)
 	for _, g := range ours {
 		if g.Throttle.Known && g.Throttle.Value&slowedBits != 0 {
 			w.slowed[g.UUID]++
@@ -157,11 +160,16 @@ func (w *window) add(s gpu.Sample, ours []gpu.GPU) {
 		if g.SMClock.Known {
 			w.clock.add(float64(g.SMClock.Value))
 		}
-		hottest, watts = max(hottest, g.TempC.Value), watts+g.PowerMW.Value
+		if g.PState.Known && !g.Util.Is(0) && !w.slowest.Above(g.PState.Value) {
+			w.slowest = g.PState
+		}
+		hottest, watts, limit = max(hottest, g.TempC.Value), watts+g.PowerMW.Value, limit+g.LimitMW.Value
 	}
 	w.heat = append(w.heat, heatOf(s.At, ours))
 	w.celsius.add(float64(hottest))
 	w.watts.add(float64(watts) / 1000)
+	w.limit.add(float64(limit) / 1000)
+	w.count(s.At, ours)
 	if w.file != nil {
 		s.GPUs = ours
 		_ = json.NewEncoder(w.file).Encode(s) // see watch
@@ -174,8 +182,11 @@ const gapMost = 3 * time.Second
 func (w *window) sum(now time.Time) tune.Window {
 	seen := tune.Window{
 		Throttled: share(w.slowed, len(w.at)), PowerCap: share(w.capped, len(w.at)),
-		ClockMHz: w.clock.value(), Celsius: w.celsius.value(), Watts: w.watts.value(),
+		ClockMHz: w.clock.value(), Celsius: w.celsius.value(), Watts: w.watts.value(), LimitWatts: w.limit.value(),
 		Hardware: worn(w.first, w.last),
+	}
+	if w.slowest.Known {
+		seen.PState = fmt.Sprintf("P%d", w.slowest.Value)
 	}
 	if length := now.Sub(w.began); length > 0 && len(w.at) > 0 {
 		var covered time.Duration

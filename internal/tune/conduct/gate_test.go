@@ -164,6 +164,7 @@ func TestWindow(t *testing.T) {
 	samples := func() int { y.eyes.mu.Lock(); defer y.eyes.mu.Unlock(); return len(w.at) }
 	for i, throttle := range []int64{0, 0x20, 0x04, 0x44} {
 		g := y.idle
+		g.LimitMW, g.Util, g.PState = gpu.Read(600_000-int64(i)*40_000), gpu.Read(int64(i)), gpu.Read(int64(3-i))
 		g.Throttle, g.TempC, g.SMClock = gpu.Read(throttle), gpu.Read(int64(50+i)), gpu.Read(int64(1900+i*20))
 		y.fake.Put(gpu.Sample{At: w.began.Add(time.Duration(i+1) * time.Second), GPUs: []gpu.GPU{g}})
 		for samples() <= i { // the source's news come by another goroutine
@@ -171,7 +172,7 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	got := y.eyes.done(w)
-	if got.Throttled != 0.5 || got.PowerCap != 0.5 || got.ClockMHz != 1930 || got.Celsius != 51.5 || got.Watts != 300 || got.Sampled < 0.99 || got.Hardware != "" {
+	if got.Throttled != 0.5 || got.PowerCap != 0.5 || got.ClockMHz != 1930 || got.Celsius != 51.5 || got.Watts != 300 || got.Sampled < 0.99 || got.Hardware != "" || got.LimitWatts != 540 || got.PState != "P2" {
 		t.Errorf("%+v", got)
 	}
 	text, err := os.ReadFile(path)
@@ -188,6 +189,9 @@ func TestWindow(t *testing.T) {
 	hole.add(gpu.Sample{At: time.Now().Add(-time.Second)}, []gpu.GPU{y.idle})
 	if s := hole.sum(time.Now()).Sampled; s < 0.15 || s > 0.25 {
 		t.Errorf("with a hole of 8 s in 10 the window is sampled to %v", s)
+	}
+	if got := hole.sum(time.Now()); got.LimitWatts != 0 || got.PState != "" {
+		t.Errorf("what no GPU tells is told: %+v", got)
 	}
 	if none := (&window{began: time.Now()}).sum(time.Now()); none.Sampled != 0 || none.Throttled != 0 {
 		t.Errorf("nothing sampled: %+v", none)

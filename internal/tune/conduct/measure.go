@@ -46,6 +46,7 @@ func (at *attempt) measure(ctx context.Context, a tune.Measure) (tune.Measured, 
 	}
 	if m.Problem == "" {
 		at.read(&m, load, file, log)
+		m.Window.Joules = w.joules(m.Result.Seconds, m.Began.Add(m.Took))
 	}
 	return m, nil
 }

@@ -16,7 +16,8 @@ func CSV(w io.Writer, s tune.Summary) error {
 	names := metrics(s)
 	out := csv.NewWriter(w)
 	head := []string{"launch", "stage", "round", "trial", "name", "began", "ready_seconds", "state", "ratio", "load", "concurrency",
-		"requested", "completed", "failed", "throttled", "power_cap", "pressure", "client", "lag", "clock_mhz", "celsius", "watts", "invalid", "file"}
+		"requested", "completed", "failed", "throttled", "power_cap", "pressure", "client", "lag", "clock_mhz", "celsius", "watts", "limit_watts", "pstate",
+		"joules", "generated", "joules_per_1000_tokens", "invalid", "file"}
 	if err := out.Write(append(head, names...)); err != nil {
 		return err
 	}
@@ -46,7 +47,8 @@ func csvRow(s tune.Summary, l tune.LaunchSummary, m tune.Measured, names []strin
 	}
 	row = append(row, text(state(l)), number(l.Ratio), m.Point.Load, whole(m.Point.Concurrency),
 		whole(m.Result.Requested), whole(m.Result.Completed), whole(m.Result.Failed),
-		number(m.Window.Throttled), number(m.Window.PowerCap), number(m.Window.Pressure), number(m.Window.Client), number(m.Window.Lag), number(m.Window.ClockMHz), number(m.Window.Celsius), number(m.Window.Watts))
+		number(m.Window.Throttled), number(m.Window.PowerCap), number(m.Window.Pressure), number(m.Window.Client), number(m.Window.Lag), number(m.Window.ClockMHz), number(m.Window.Celsius), number(m.Window.Watts), number(m.Window.LimitWatts), m.Window.PState,
+		number(m.Window.Joules), whole(m.Result.Generated), number(m.PerThousand()))
 	why := ""
 	switch {
 	case m.Point.Soak:

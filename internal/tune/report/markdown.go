@@ -70,9 +70,9 @@ func on(load string) string {
 
 func markdownTrials(line liner, s tune.Summary) {
 	line("## Trials against the baseline\n")
-	line("| trial | before | fresh launches | |\n| --- | --- | --- | --- |")
-	for _, t := range compared(s) {
-		line("| %s | %s | %s | %s |", cell(t.Name), percent(t.Ratio), fresh(t), cell(remark(s, t)))
+	line("| trial | before | fresh launches | %s | |\n| --- | --- | --- | --- | --- |", perThousand)
+	for _, t := range listed(s) {
+		line("| %s | %s | %s | %s | %s |", cell(t.Name), percent(t.Ratio), fresh(t), energy(s, t.ID), cell(remark(s, t)))
 	}
 	line("")
 }
@@ -120,7 +120,7 @@ func markdownLaunches(line liner, s tune.Summary) {
 		for _, m := range rows(l) {
 			var row []string
 			for _, metric := range names {
-				row = append(row, figure(m.Result, metric))
+				row = append(row, figure(m, metric))
 			}
 			line("%s %s | %s | %s | %s |", start, m.Point, strings.Join(row, " | "), percent(l.Ratio), cell(spoilt(s, l, m)))
 		}

@@ -100,8 +100,8 @@ func (p *player) step() bool {
 		emptied := p.flushed
 		p.flushed = false
 		p.write(tune.Measured{Launch: do.Launch, Point: do.Point, Began: p.now.Add(-2 * time.Minute), Took: 2 * time.Minute, Result: bench.Result{
-			Requested: 100, Completed: 100, Metrics: map[string]float64{"output_throughput": rate, "p99_ttft_ms": 1e5 / rate, "mean_tpot_ms": 1000 * float64(do.Point.Concurrency) / rate},
-		}, File: "launches/1/chat@8.jsonl", Window: tune.Window{Celsius: 60 + float64(p.launches%4), ClockMHz: 1965, Watts: 3200, PowerCap: powerCap(p.trial), Emptied: emptied, Opening: &tune.Opening{Computed: 1024}}})
+			Requested: 100, Completed: 100, Seconds: 100, Generated: int(100 * rate), Metrics: map[string]float64{"output_throughput": rate, "p99_ttft_ms": 1e5 / rate, "mean_tpot_ms": 1000 * float64(do.Point.Concurrency) / rate},
+		}, File: "launches/1/chat@8.jsonl", Window: tune.Window{Celsius: 60 + float64(p.launches%4), ClockMHz: 1965, Watts: 3200, LimitWatts: 4000, PState: "P0", Joules: 320_000, PowerCap: powerCap(p.trial), Emptied: emptied, Opening: &tune.Opening{Computed: 1024}}})
 	case tune.Stop:
 		p.write(tune.Ended{Launch: do.Launch, Outcome: "stopped"})
 	case tune.HandOver:

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sglaunch/internal/tune"
-	"sglaunch/internal/tune/bench"
 )
 
 // verdict is the first sentence of every report.
@@ -97,6 +96,9 @@ func compared(s tune.Summary) []tune.TrialSummary {
 	return all
 }
 
+// listed are the baseline and the trials with a figure.
+func listed(s tune.Summary) []tune.TrialSummary { return append(s.Trials[:1:1], compared(s)...) }
+
 // best is the figure that a trial is listed by: that of its fresh launches.
 func best(t tune.TrialSummary) float64 {
 	if t.Finding != nil && t.Finding.Pairs > 0 {
@@ -117,42 +119,17 @@ func fresh(t tune.TrialSummary) string {
 func remark(s tune.Summary, t tune.TrialSummary) string {
 	switch {
 	case s.Verdict != nil && s.Verdict.Winner == t.ID:
-		return join("the winner", heldBack(s, t))
+		return join("the winner", held(s, t))
 	case t.Finding != nil:
-		return join(t.Finding.Text, heldBack(s, t))
+		return join(t.Finding.Text, held(s, t))
 	case t.Skipped != nil:
-		return t.Skipped.Text
+		return join(t.Skipped.Text, held(s, t))
 	}
-	return ""
+	return held(s, t)
 }
 
-// unlike is by how much of the time the power limit may hold a trial back more,
-// or less, than the baseline, before it is said.
-const unlike = 0.1
-
-// heldBack says where the power limit held a trial's GPUs back for more of the
-// time, or less, than the baseline's; "" = it did not.
-func heldBack(s tune.Summary, t tune.TrialSummary) string {
-	mine, base := capped(s, t.ID), capped(s, tune.BaselineID)
-	if d := mine - base; d < unlike && d > -unlike {
-		return ""
-	}
-	return fmt.Sprintf("the power limit held its GPUs back for %.0f %% of the time, the baseline's for %.0f %%", 100*mine, 100*base)
-}
-
-// capped is the share of the time in which the power limit held back the launches
-// of a trial that count.
-func capped(s tune.Summary, trial string) float64 {
-	sum, n := 0.0, 0
-	for _, l := range s.Launches {
-		for _, m := range l.Measured {
-			if l.Counts && l.Trial.ID == trial && !m.Point.Soak {
-				sum, n = sum+m.Window.PowerCap, n+1
-			}
-		}
-	}
-	return sum / float64(max(1, n))
-}
+// held is what is to be said of the power of a trial's GPUs.
+func held(s tune.Summary, t tune.TrialSummary) string { return join(limited(s, t), heldBack(s, t)) }
 
 func join(a, b string) string {
 	if a == "" || b == "" {
@@ -178,13 +155,16 @@ func failures(s tune.Summary) []tune.LaunchSummary {
 }
 
 // figures are the metrics of a run that a table has room for: the objective,
-// the constraints, and the usual ones.
+// the constraints, the usual ones, and the energy where it is known.
 func figures(s tune.Summary) []string {
 	all := []string{s.Study.Objective.Metric}
 	for _, c := range s.Study.Constraints {
 		all = append(all, c.Metric)
 	}
 	all = append(all, "output_throughput", "p99_ttft_ms", "mean_tpot_ms")
+	if metered(s) {
+		all = append(all, perThousand)
+	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(metric string) bool {
 		twice := seen[metric]
@@ -206,12 +186,15 @@ func metrics(s tune.Summary) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-func figure(r bench.Result, metric string) string {
-	x, ok := r.Metrics[metric]
+func figure(m tune.Measured, metric string) string {
+	x, ok := m.Result.Metrics[metric]
+	if metric == perThousand {
+		x, ok = m.PerThousand(), m.PerThousand() > 0
+	}
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%.4g", x)
+	return figureText(x)
 }
 
 // command is a command line that a shell takes.
