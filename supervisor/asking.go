@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,8 +48,7 @@ func (h *Hands) stopAsking() {
 	}
 }
 
-// keepAnswers writes the answers down for a person, one a line. They answer
-// prompts of our own, so nobody's secrets are in them.
+// keepAnswers writes the answers down for a person.
 func (h *Hands) keepAnswers(attempt int, all []answers.Answer) error {
 	folder := h.attemptFolder(attempt).Evidence()
 	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
@@ -60,19 +58,9 @@ func (h *Hands) keepAnswers(attempt int, all []answers.Answer) error {
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(f)
-	for i, a := range all {
-		line := struct {
-			Answer int    `json:"answer"`
-			Prompt string `json:"prompt"`
-			Fault  string `json:"fault,omitempty"`
-			Text   string `json:"text"`
-			Tokens []int  `json:"tokens,omitempty"`
-		}{i + 1, answers.Prompts(len(all))[i], a.Fault(), a.Text, a.Tokens}
-		if err := out.Encode(line); err != nil {
-			_ = f.Close()
-			return err
-		}
+	if err := answers.Write(f, all); err != nil {
+		_ = f.Close()
+		return err
 	}
 	return f.Close()
 }

@@ -155,7 +155,7 @@ const serves = `"prod" serves as process`
 // morning, known to systemd.
 func TestTuneFailsUnderLoadAndServes(t *testing.T) {
 	t.Parallel()
-	u := openStudy(t, tuneHead+"[axis.\"--mem-fraction-static\"]\nvalues = [0.9, 0.92]\n", "tight-load")
+	u := openStudy(t, tuneHead+"[axis.\"--mem-fraction-static\"]\nvalues = [0.9, 0.92]\n[quality]\neval = [\"/bin/sh\", \"-c\", \"echo recall 0.5\"]\n", "tight-load")
 	short, err := os.MkdirTemp("", "sg") // paths of sockets are short
 	if err != nil {
 		t.Fatal(err)
@@ -212,15 +212,17 @@ func (u *tuning) checkVerdict(launch int) {
 	u.t.Helper()
 	var measuring, ended time.Time
 	var id string
-	flushed, proven := false, false
+	flushed, proven, evaluated := false, false, false
 	for _, r := range u.records() {
 		switch b := r.Body.(type) {
 		case tune.Flushed:
-			flushed = flushed || b.Launch == launch && b.OK
+			flushed = flushed || b.OK
 		case tune.Launched:
 			if b.Launch == launch {
 				id = b.ID
 			}
+		case tune.Answered:
+			evaluated = evaluated || b.Eval != nil && b.Eval.Status == 0 && *b.Eval.Number == 0.5
 		case tune.Measuring:
 			if b.Launch == launch {
 				measuring = r.At
@@ -237,10 +239,13 @@ func (u *tuning) checkVerdict(launch int) {
 		}
 	}
 	if !flushed {
-		u.t.Errorf("the cache of launch %d was not flushed between its loads", launch)
+		u.t.Error("no cache was flushed between two loads")
 	}
 	if !proven {
 		u.t.Error("no run is proven to have begun with an empty prefix cache")
+	}
+	if !evaluated {
+		u.t.Error("the study's own command did not look at the servers")
 	}
 	died := time.Time{}
 	for _, e := range envelopes(u.t, filepath.Join(u.dir, "state", "launches", id, "attempts", "1", "events.jsonl")) {

@@ -25,6 +25,14 @@ type Launch struct {
 	Why   string
 }
 
+// Ask asks for the answers to the fixed prompts, and for the word of the study's
+// own command where Eval is set; answered by Answered.
+type Ask struct {
+	Launch int
+	Eval   bool
+	Until  time.Time
+}
+
 // Flush asks for an empty prefix cache, answered by Flushed.
 type Flush struct{ Launch int }
 
@@ -36,10 +44,12 @@ type Measure struct {
 	Until  time.Time
 }
 
-// Stop asks for the end of a launch, answered by Ended with outcome stopped.
+// Stop asks for the end of a launch, answered by Ended with outcome stopped; or,
+// where there is a Cause that the launch was found to have, with that and unhealthy.
 type Stop struct {
 	Launch int
 	Why    string
+	Cause  string // of the vocabulary; "" = none
 }
 
 // HandOver asks that a launch goes on serving, answered by Serving.
@@ -64,6 +74,7 @@ type End struct {
 func (Note) action()     {}
 func (Settle) action()   {}
 func (Launch) action()   {}
+func (Ask) action()      {}
 func (Flush) action()    {}
 func (Measure) action()  {}
 func (Stop) action()     {}

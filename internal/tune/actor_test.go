@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/tune/bench"
 )
 
@@ -30,6 +31,7 @@ type actor struct {
 	since   int  // records before the present line
 	stale   bool // caches cannot be emptied
 	seed    int64
+	said    map[string]string // of the answers in the present line
 }
 
 var evening = time.Date(2026, 2, 19, 22, 0, 0, 0, time.UTC)
@@ -143,6 +145,9 @@ func (a *actor) ready() (Launch, error) {
 	}
 	a.now = a.now.Add(r.Took)
 	a.write(r)
+	if ask, is := a.n.Next(a.now).(Ask); is {
+		a.write(a.answers(ask))
+	}
 	return do, nil
 }
 
@@ -173,6 +178,8 @@ func (a *actor) measureAll(launch int, r result) error {
 		switch do := a.n.Next(a.now).(type) {
 		case Note:
 			a.write(do.Body)
+		case Ask:
+			a.write(a.answers(do))
 		case Flush:
 			a.write(Flushed{Launch: launch, OK: !a.stale})
 		case Measure:
@@ -188,7 +195,11 @@ func (a *actor) measureAll(launch int, r result) error {
 			a.now = a.now.Add(m.Took)
 			a.write(m)
 		case Stop:
-			a.write(Ended{Launch: launch, Outcome: "stopped", Text: do.Why})
+			e := Ended{Launch: launch, Outcome: "stopped", Text: do.Why, Cause: do.Cause}
+			if do.Cause != "" {
+				e.Outcome = "unhealthy"
+			}
+			a.write(e)
 			return nil
 		case HandOver:
 			a.write(Serving{Launch: launch, Trial: do.Trial})
@@ -198,6 +209,23 @@ func (a *actor) measureAll(launch int, r result) error {
 		}
 	}
 	return fmt.Errorf("launch %d is measured for ever", launch)
+}
+
+// answers are those of a sound server, but for what the line says: differ=N of 24
+// are others, each has length=N tokens, eval=N is the status of the study's command.
+func (a *actor) answers(do Ask) Answered {
+	s := answers.Sample{Figures: answers.Figures{Answers: 24, Asked: 256, Tokens: 24 * 200, Variety: 0.7}, Sums: make([]string, 24)}
+	for i := range int(number(a.said["differ"])) {
+		s.Sums[i] = "another"
+	}
+	if v := a.said["length"]; v != "" {
+		s.Tokens = 24 * int(number(v))
+	}
+	r := Answered{Launch: do.Launch, Sample: &s}
+	if do.Eval {
+		r.Eval = &Evaluated{Status: int(number(a.said["eval"])), Line: "recall 0.5"}
+	}
+	return r
 }
 
 // crash ends the launch that is asked for by its own fault: before it is ready,
@@ -237,6 +265,7 @@ func (a *actor) told() []Body {
 func (a *actor) act(verb string, args []string) error {
 	a.since = len(a.records)
 	set, rest := options(args)
+	a.said = set
 	switch verb {
 	case "study":
 		return a.configure(set)
@@ -408,6 +437,8 @@ func (a *actor) configure(set map[string]string) error {
 			a.seed = int64(n)
 		case "environment":
 			a.study.Limits.Environment = n
+		case "eval":
+			a.study.Quality.Eval = []string{v}
 		case "soak":
 			a.study.Gate.Soak = d
 		case "on":

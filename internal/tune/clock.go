@@ -13,6 +13,7 @@ const slack = 1.25
 type pace struct {
 	start map[string]starts // by trial
 	load  time.Duration     // one point
+	asked time.Duration     // the answers of a launch
 }
 
 // starts are those of a trial. The first may have compiled what the next ones
@@ -59,7 +60,7 @@ func stretch(d time.Duration) time.Duration { return time.Duration(float64(d) * 
 
 // cost is what a launch of a trial takes, with all points.
 func (n *Night) cost(trial string) time.Duration {
-	return n.expect(trial).Launch(len(n.plan.Study.Points()))
+	return n.expect(trial).Launch(len(n.plan.Study.Points())) + n.answering()
 }
 
 // reserve is what the morning takes: what is to serve has to start and to prove

@@ -62,9 +62,9 @@ func (n *Night) prove(l *launch) Action {
 		m, ok := n.run(l, p)
 		switch {
 		case !ok:
-			return Stop{l.Launch, "it does not prove itself: " + n.reason(l, p.Load)}
+			return Stop{Launch: l.Launch, Why: "it does not prove itself: " + n.reason(l, p.Load)}
 		case n.breaks(m) != "" && len(n.plan.Study.Points()) == 1:
-			return Stop{l.Launch, "it does not prove itself: " + n.breaks(m)}
+			return Stop{Launch: l.Launch, Why: "it does not prove itself: " + n.breaks(m)}
 		}
 	}
 	return HandOver{l.Launch, l.Slot.Trial}

@@ -117,16 +117,22 @@ func (n *Night) during(l *launch, now time.Time) Action {
 	stopping := l.Slot.Stage != Morning && (n.asked != nil || n.broke != nil)
 	switch {
 	case stopping:
-		return Stop{l.Launch, "the trials are over"}
+		return Stop{Launch: l.Launch, Why: "the trials are over"}
 	case l.ready == nil:
 		t := n.trials[l.Slot.Trial]
 		return Launch{Intended: l.Intended, Until: n.startUntil(l.Slot, l.at), Cold: n.cold(t)}
 	}
 	if why := n.disqualified(l); why != "" {
-		return Stop{l.Launch, why}
+		return Stop{Launch: l.Launch, Why: why}
 	}
 	if l.measuring != nil {
 		return n.measure(l, *l.measuring, l.since)
+	}
+	if a, more := n.ask(l); more {
+		return a
+	}
+	if why := n.wrong(l); why != "" {
+		return Stop{l.Launch, why, outputCorrupt}
 	}
 	return n.further(l, now)
 }
@@ -138,16 +144,16 @@ func (n *Night) further(l *launch, now time.Time) Action {
 	case !more && l.Slot.Stage == Morning:
 		return n.prove(l)
 	case !more:
-		return Stop{l.Launch, "measured"}
+		return Stop{Launch: l.Launch, Why: "measured"}
 	}
 	if left, is := n.needless(l, p); is {
 		return Note{left}
 	}
 	switch {
 	case !n.timeFor(l, now):
-		return Stop{l.Launch, "no time is left for " + p.String()}
+		return Stop{Launch: l.Launch, Why: "no time is left for " + p.String()}
 	case l.unflushed():
-		return Stop{l.Launch, "its prefix cache could not be emptied: a fresh server measures " + p.String()}
+		return Stop{Launch: l.Launch, Why: "its prefix cache could not be emptied: a fresh server measures " + p.String()}
 	case len(l.measured) > 0 && l.flushed == nil:
 		return Flush{l.Launch}
 	}

@@ -35,6 +35,7 @@ type launch struct {
 	at          time.Time
 	launched    *Launched
 	ready       *Ready
+	answered    *Answered // before it is measured
 	flushed     *Flushed  // since the newest measurement
 	measuring   *Point    // a client runs
 	since       time.Time // when it began
@@ -174,6 +175,8 @@ func launchOf(b Body) (number int, ok bool) {
 		return b.Launch, true
 	case Ready:
 		return b.Launch, true
+	case Answered:
+		return b.Launch, true
 	case Flushed:
 		return b.Launch, true
 	case Measuring:
@@ -207,6 +210,9 @@ func (n *Night) fold(r Record) {
 		l := n.launches[b.Launch-1]
 		l.ready = &b
 		n.pace.started(l.Slot.Trial, b.Took)
+	case Answered:
+		n.launches[b.Launch-1].answered = &b
+		n.pace.asked = max(n.pace.asked, b.Took)
 	case Flushed:
 		n.launches[b.Launch-1].flushed = &b
 	case Measuring:

@@ -30,6 +30,8 @@ func (p *Plan) play() error {
 			if err == nil {
 				err = write(Ready{Launch: do.Intended.Launch, Took: p.Expect.Start, Patches: p.proven(do.Slot.Trial)})
 			}
+		case Ask:
+			err = write(Answered{Launch: do.Launch})
 		case Flush:
 			err = write(Flushed{Launch: do.Launch, OK: true})
 		case Measure:

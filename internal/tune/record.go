@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/tune/bench"
 )
 
@@ -68,6 +69,23 @@ type Ready struct {
 	// Differs names arguments that the server resolved otherwise than the
 	// trial asks for: "mem_fraction_static is 0.88, not 0.9".
 	Differs []string `json:"differs,omitempty"`
+}
+
+// Answered is what a ready server answered to the fixed prompts.
+type Answered struct {
+	Launch int             `json:"launch"`
+	Took   time.Duration   `json:"took"`
+	Sample *answers.Sample `json:"sample,omitempty"` // nil: there is none
+	Undone string          `json:"undone,omitempty"` // why not
+	File   string          `json:"file,omitempty"`   // the answers, within the night's folder
+	Eval   *Evaluated      `json:"eval,omitempty"`   // nil: it was not run
+}
+
+// Evaluated is the word of the study's own command on a server.
+type Evaluated struct {
+	Status int      `json:"status"`           // of its exit; 0 = sound; below 0: it has none, and says nothing
+	Line   string   `json:"line,omitempty"`   // its last, or why it has no status; masked
+	Number *float64 `json:"number,omitempty"` // at the end of that line
 }
 
 // Flushed tells whether the prefix cache is known to be empty.
@@ -186,6 +204,7 @@ func (Resumed) body()   {}
 func (Intended) body()  {}
 func (Launched) body()  {}
 func (Ready) body()     {}
+func (Answered) body()  {}
 func (Flushed) body()   {}
 func (Measuring) body() {}
 func (Measured) body()  {}
@@ -203,7 +222,7 @@ func (Done) body()      {}
 // bodies names every body for the journal. A name is never reused.
 var bodies = map[string]Body{
 	"planned": Planned{}, "resumed": Resumed{}, "intended": Intended{}, "launched": Launched{},
-	"ready": Ready{}, "flushed": Flushed{}, "measuring": Measuring{}, "measured": Measured{},
+	"ready": Ready{}, "answered": Answered{}, "flushed": Flushed{}, "measuring": Measuring{}, "measured": Measured{},
 	"left_out": LeftOut{}, "ended": Ended{}, "settled": Settled{}, "skipped": Skipped{}, "drifted": Drifted{},
 	"broke": Broke{}, "decided": Decided{}, "serving": Serving{}, "stop_asked": StopAsked{}, "done": Done{},
 }

@@ -119,5 +119,5 @@ func (n *Night) sinceBaseline(stages ...Stage) int {
 // of all, each beside one of the baseline.
 func (n *Night) confirmCost() time.Duration {
 	points := len(n.plan.Study.Points())
-	return time.Duration(n.plan.Study.Repeats) * (n.slowest().Launch(points) + n.cost(BaselineID))
+	return time.Duration(n.plan.Study.Repeats) * (n.slowest().Launch(points) + n.answering() + n.cost(BaselineID))
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"sglaunch/internal/probe/answers"
 )
 
 // world is a machine on which the rate of a launch is known but for noise.
@@ -73,6 +75,9 @@ func (w *world) perform(do Action) (more bool) {
 		w.now = do.Until
 	case Launch:
 		w.start(do)
+	case Ask:
+		w.pass(w.study.Expect.Release / 2)
+		w.write(Answered{Launch: do.Launch, Took: w.study.Expect.Release / 2, Sample: w.answers()})
 	case Flush:
 		w.write(Flushed{Launch: do.Launch, OK: w.r.Float64() < 0.9})
 	case Measure:
@@ -85,6 +90,18 @@ func (w *world) perform(do Action) (more bool) {
 		return false
 	}
 	return true
+}
+
+// answers are those of a server that is sound: to each prompt the usual one, or
+// in one of four cases another.
+func (w *world) answers() *answers.Sample {
+	const n, length = 24, 200
+	s := answers.Sample{Figures: answers.Figures{Answers: n, Asked: 256, Variety: 0.6 + 0.05*w.r.Float64()}}
+	for i := range n {
+		s.Tokens += length + w.r.IntN(50)
+		s.Sums = append(s.Sums, fmt.Sprint(i, max(0, w.r.IntN(12)-8)))
+	}
+	return &s
 }
 
 func (w *world) pass(d time.Duration) {

@@ -37,6 +37,7 @@ type Study struct {
 	Patches     []patch.Patch   `toml:"patch" json:"patches,omitempty"` // that the patches axis names and the base does not have
 	Probe       Probe           `toml:"probe" json:"probe"`
 	Gate        Gate            `toml:"gate" json:"gate"`
+	Quality     Questions       `toml:"quality" json:"quality,omitzero"`
 	Limits      Limits          `toml:"limits" json:"limits"`
 	Expect      Estimate        `toml:"expect" json:"expect"`
 	Takeover    Takeover        `toml:"takeover" json:"takeover"`
@@ -137,6 +138,16 @@ type Probe struct {
 	Requests    int    `toml:"requests" json:"requests,omitempty"`
 }
 
+// Questions are asked of each launch before it is measured, to hold its answers
+// against the baseline's. The zero value asks nothing.
+type Questions struct {
+	Answers   int           `toml:"answers" json:"answers,omitempty"`       // to fixed prompts; 0 = none
+	Tokens    int           `toml:"tokens" json:"tokens,omitempty"`         // of each, at most
+	Limit     time.Duration `toml:"limit" json:"limit,omitempty"`           // of all
+	Eval      []string      `toml:"eval" path:"argv" json:"eval,omitempty"` // argv; a command that looks at a server in the screening: status 0 = sound
+	EvalLimit time.Duration `toml:"eval_limit" json:"eval_limit,omitempty"`
+}
+
 // Gate is what has to hold before a launch.
 type Gate struct {
 	Temperature int           `toml:"temperature" json:"temperature,omitempty"` // no GPU is hotter, in Celsius; 0 = any
@@ -174,6 +185,7 @@ func DefaultStudy() Study {
 		MinimumEffect: 0.02, Confidence: 0.95,
 		Objective: Objective{Metric: "output_throughput"},
 		Baseline:  Baseline{Every: 4, Within: time.Hour},
+		Quality:   Questions{Answers: 24, Tokens: 256, Limit: 5 * time.Minute, EvalLimit: 15 * time.Minute},
 		Gate:      Gate{Wait: 10 * time.Minute, Soak: 5 * time.Minute},
 		Limits: Limits{
 			Start: 2 * time.Hour, Load: 30 * time.Minute, Quiet: 3 * time.Minute,

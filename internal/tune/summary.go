@@ -33,6 +33,7 @@ type TrialSummary struct {
 	Launches int      // that count
 	Ratio    float64  // to the baseline beside, mean before the fresh launches; 0 = unknown
 	Finding  *Finding // of the fresh launches; nil where there were none
+	Quality  *Quality // of its answers; nil where none were asked for
 	Skipped  *Skipped // nil where it is, or was, measured
 }
 
@@ -73,7 +74,7 @@ func (n *Night) Summary() Summary {
 }
 
 func (n *Night) trialSummary(t Trial) TrialSummary {
-	s := TrialSummary{Trial: t, Launches: len(n.samples(t.ID, Screen, Narrow, Confirm))}
+	s := TrialSummary{Trial: t, Launches: len(n.samples(t.ID, Screen, Narrow, Confirm)), Quality: n.quality(t)}
 	if skipped, out := n.skipped(t.ID); out {
 		s.Skipped = &skipped
 	}

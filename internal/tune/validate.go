@@ -79,6 +79,11 @@ func (v *validator) numbers() {
 	v.between("gate.wait", s.Gate.Wait, 0, 24*time.Hour)
 	v.between("gate.soak", s.Gate.Soak, 0, 24*time.Hour)
 	v.must(s.Gate.Temperature >= 0 && s.Gate.Temperature <= 120, "gate.temperature", s.Gate.Temperature, "it must be from 0 (any) to 120")
+	q := s.Quality
+	v.must(q.Answers >= 0 && q.Answers <= 1000, "quality.answers", q.Answers, "it must be from 0 (none) to 1000")
+	v.must(q.Answers == 0 || q.Tokens >= 16 && q.Tokens <= 100_000, "quality.tokens", q.Tokens, "it must be from 16 to 100000")
+	v.between("quality.limit", q.Limit, 0, 24*time.Hour)
+	v.between("quality.eval_limit", q.EvalLimit, 0, 24*time.Hour)
 	l := s.Limits
 	v.between("limits.start", l.Start, time.Second, 24*time.Hour)
 	v.between("limits.load", l.Load, time.Second, 24*time.Hour)

@@ -70,12 +70,20 @@ func (f Figures) against(base *Figures, first string) string {
 	if base == nil || base.Asked != f.Asked || min(base.Answers, f.Answers) < enough {
 		return ""
 	}
+	if why := f.outside(*base, alone); why != "" {
+		return why + " as in the last good start"
+	}
+	return ""
+}
+
+// outside says by what figures lie outside of the bounds around others.
+func (f Figures) outside(base Figures, b bounds) string {
 	now, before := f.Length(), base.Length()
 	switch {
-	case now*lengthFactor < before || now > before*lengthFactor:
-		return fmt.Sprintf("answers have %.0f tokens where those of the last good start had %.0f", now, before)
-	case f.Variety > 0 && f.Variety < base.Variety*varietyLeast:
-		return fmt.Sprintf("%.0f %% of the tokens in a stretch differ where it was %.0f %% in the last good start", 100*f.Variety, 100*base.Variety)
+	case now*b.length < before || now > before*b.length:
+		return fmt.Sprintf("answers have %.0f tokens, not %.0f", now, before)
+	case f.Variety > 0 && f.Variety < base.Variety*b.variety:
+		return fmt.Sprintf("%.0f %% of the tokens in a stretch differ, not %.0f %%", 100*f.Variety, 100*base.Variety)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package conduct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 // is bounded in time, in what it may write, and by what it completes: one
 // stalled stream has held such clients for hours.
 type Client struct {
+	What   string // it is, in what is told of it; "" = the bench client
 	Argv   []string
 	Env    []string // complete
 	Dir    string
@@ -34,6 +36,7 @@ type ClientEnd struct {
 	Began   time.Time
 	Took    time.Duration
 	Problem string  // "" = it ended by itself, with status 0
+	Status  int     // of its exit, where it ended by itself; else below 0
 	CPUs    float64 // that its busiest process used while requests were under way
 	Lag     float64 // share of that time in which one of its processes would have gone on and could not
 }
@@ -48,7 +51,7 @@ const (
 // Run starts the client and returns when it and all that it started have
 // ended. A context that ends ends the client at once; its cause is the problem.
 func (c Client) Run(ctx context.Context) (end ClientEnd) {
-	end.Began = time.Now()
+	end.Began, end.Status = time.Now(), -1
 	defer func() { end.Took = time.Since(end.Began) }()
 	cmd, err := c.start()
 	if err != nil {
@@ -58,7 +61,10 @@ func (c Client) Run(ctx context.Context) (end ClientEnd) {
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	m := newMeter(cmd.Process.Pid, c.Log)
-	end.Problem = c.watch(ctx, m, done)
+	var own bool
+	if end.Problem, own = c.watch(ctx, m, done); own {
+		end.Status = cmd.ProcessState.ExitCode()
+	}
 	if end.Lag = m.lag(); end.Problem == "" {
 		end.CPUs = m.cpus(cmd.ProcessState, time.Since(end.Began))
 	} else {
@@ -68,10 +74,12 @@ func (c Client) Run(ctx context.Context) (end ClientEnd) {
 	return end
 }
 
+func (c Client) what() string { return cmp.Or(c.What, "the bench client") }
+
 func (c Client) start() (*exec.Cmd, error) {
 	log, err := os.OpenFile(c.Log, os.O_CREATE|os.O_EXCL|os.O_WRONLY, statedir.FileMode)
 	if err != nil {
-		return nil, fmt.Errorf("cannot keep the bench client's output: %w", err)
+		return nil, fmt.Errorf("cannot keep %s's output: %w", c.what(), err)
 	}
 	defer log.Close()
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
@@ -79,13 +87,14 @@ func (c Client) start() (*exec.Cmd, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := startOn(c.On, cmd.Start); err != nil {
-		return nil, fmt.Errorf("cannot start the bench client %q: %w", c.Argv[0], plain(err))
+		return nil, fmt.Errorf("cannot start %s %q: %w", c.what(), c.Argv[0], plain(err))
 	}
 	return cmd, nil
 }
 
-// watch waits for the end of the client, and makes one where it takes too long.
-func (c Client) watch(ctx context.Context, m *meter, done chan error) (problem string) {
+// watch waits for the end of the client, and makes one where it takes too long;
+// own tells that it ended by itself.
+func (c Client) watch(ctx context.Context, m *meter, done chan error) (problem string, own bool) {
 	limit := time.NewTimer(c.Limit)
 	defer limit.Stop()
 	tick := time.NewTicker(clientTick)
@@ -93,18 +102,18 @@ func (c Client) watch(ctx context.Context, m *meter, done chan error) (problem s
 	for {
 		select {
 		case err := <-done:
-			return c.howEnded(err)
+			return c.howEnded(err), true
 		case <-ctx.Done():
-			problem = "the bench client was ended: " + context.Cause(ctx).Error()
+			problem = c.what() + " was ended: " + context.Cause(ctx).Error()
 		case <-limit.C:
-			problem = fmt.Sprintf("the bench client took longer than %s", c.Limit)
+			problem = fmt.Sprintf("%s took longer than %s", c.what(), c.Limit)
 		case now := <-tick.C:
 			m.read(now)
 			problem = c.stuck(m, now)
 		}
 		if problem != "" {
 			c.end(m.pid, done)
-			return problem
+			return problem, false
 		}
 	}
 }
@@ -112,13 +121,13 @@ func (c Client) watch(ctx context.Context, m *meter, done chan error) (problem s
 func (c Client) stuck(m *meter, now time.Time) string {
 	switch {
 	case m.size > clientLog:
-		return fmt.Sprintf("the bench client printed more than %d MiB", clientLog>>20)
+		return fmt.Sprintf("%s printed more than %d MiB", c.what(), clientLog>>20)
 	case now.Sub(m.moved) < c.Quiet:
 		return ""
 	case m.total > 0:
-		return fmt.Sprintf("the bench client stalled: nothing completed for %s at %d of %d requests", c.Quiet, m.done, m.total)
+		return fmt.Sprintf("%s stalled: nothing completed for %s at %d of %d requests", c.what(), c.Quiet, m.done, m.total)
 	}
-	return fmt.Sprintf("the bench client stalled: no sign of life for %s", c.Quiet)
+	return fmt.Sprintf("%s stalled: no sign of life for %s", c.what(), c.Quiet)
 }
 
 // howEnded says how the client ended, with its last words where it failed: one
@@ -130,9 +139,9 @@ func (c Client) howEnded(err error) string {
 		return ""
 	case errors.As(err, &exit):
 		printed, _ := tailOf(c.Log, 2<<10)
-		return either("the bench client ended with "+exit.Error(), clip(lastLine(string(printed)), textMost))
+		return either(c.what()+" ended with "+exit.Error(), clip(lastLine(string(printed)), textMost))
 	}
-	return "the bench client cannot be waited for: " + err.Error()
+	return c.what() + " cannot be waited for: " + err.Error()
 }
 
 // end asks the client's group to end, then makes it.

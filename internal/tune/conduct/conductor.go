@@ -24,6 +24,7 @@ type hands interface {
 // ends it, it says how; then the other answer is empty.
 type running interface {
 	await(ctx context.Context, until time.Time) (tune.Ready, *tune.Ended)
+	ask(ctx context.Context, a tune.Ask) (tune.Answered, *tune.Ended)
 	flush(ctx context.Context) (tune.Flushed, *tune.Ended)
 	measure(ctx context.Context, a tune.Measure) (tune.Measured, *tune.Ended)
 	stop(why string) tune.Ended
@@ -130,6 +131,9 @@ func (c *conductor) perform(ctx context.Context, a tune.Action) error {
 		return c.note(settled)
 	case tune.Launch:
 		return c.begin(ctx, a)
+	case tune.Ask:
+		answered, ended := c.launch.ask(ctx, a)
+		return c.answer(ctx, answered, ended)
 	case tune.Flush:
 		flushed, ended := c.launch.flush(ctx)
 		return c.answer(ctx, flushed, ended)
@@ -141,6 +145,9 @@ func (c *conductor) perform(ctx context.Context, a tune.Action) error {
 		return c.answer(ctx, measured, ended)
 	case tune.Stop:
 		ended := c.launch.stop(a.Why)
+		if a.Cause != "" && ended.Outcome == "stopped" && ended.Cause == "" {
+			ended.Outcome, ended.Cause, ended.Text = "unhealthy", a.Cause, clip(a.Why, textMost)
+		}
 		return c.answer(context.Background(), nil, &ended)
 	case tune.HandOver:
 		return c.note(tune.Serving(a))

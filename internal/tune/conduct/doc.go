@@ -33,6 +33,7 @@
 // conductor.go is the loop; run.go and resume.go begin, take up and end a night;
 // survey.go, facts.go and past.go find out what a plan needs; config.go writes
 // each launch.toml; trial.go, launch.go and records.go are a launch; measure.go,
-// client.go, meter.go and prefill.go a measurement; gate.go and eyes.go what is looked at;
+// client.go, meter.go and prefill.go a measurement; answers.go what a
+// server says; gate.go and eyes.go what is looked at;
 // morning.go, takeover.go and relay.go the service; status.go and line.go tell.
 package conduct

@@ -16,9 +16,10 @@ import (
 
 // endpoint is the HTTP side of the server that is measured.
 type endpoint struct {
-	base string // http://127.0.0.1:30000
-	key  string // a secret
-	http *http.Client
+	base    string // http://127.0.0.1:30000
+	key     string // a secret
+	http    *http.Client
+	options probe.Options // of a look at the answers
 }
 
 const (
@@ -41,7 +42,7 @@ func endpointOf(argv, env []string, dir, own string) (endpoint, error) {
 		return endpoint{}, fmt.Errorf("cannot measure: the command is not recognisably SGLang, so nobody knows where it answers; set [ready] url in the base")
 	}
 	// Straight to the server: a proxy would answer for it.
-	return endpoint{o.URL, o.APIKey, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}, nil
+	return endpoint{o.URL, o.APIKey, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, o}, nil
 }
 
 // host and port are where a bench client connects to.

@@ -31,6 +31,8 @@ func (t *teller) words(r tune.Record) string {
 		return fmt.Sprintf("launch %d (%s): %s", b.Launch, b.Slot.Stage, t.name(b.Slot.Trial))
 	case tune.Ready:
 		return fmt.Sprintf("launch %d is ready after %s%s", b.Launch, round(b.Took), but(b.Differs))
+	case tune.Answered:
+		return answeredLine(b)
 	case tune.Flushed:
 		if !b.OK {
 			return fmt.Sprintf("launch %d: %s", b.Launch, b.Text)
@@ -74,6 +76,18 @@ func (t *teller) name(id string) string {
 		return name
 	}
 	return id
+}
+
+// answeredLine says what is not told by what follows from the answers.
+func answeredLine(b tune.Answered) string {
+	text := fmt.Sprintf("launch %d", b.Launch)
+	switch {
+	case b.Undone != "":
+		return text + ": its answers could not be looked at: " + b.Undone
+	case b.Eval != nil:
+		return text + ": " + either("eval", b.Eval.Line)
+	}
+	return ""
 }
 
 func endedLine(b tune.Ended) string {

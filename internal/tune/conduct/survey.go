@@ -88,6 +88,7 @@ func masked(study tune.Study) tune.Study {
 	for i := range study.Loads {
 		study.Loads[i].Command, study.Loads[i].Args = mask.Argv(study.Loads[i].Command), mask.Argv(study.Loads[i].Args)
 	}
+	study.Quality.Eval = mask.Argv(study.Quality.Eval)
 	study.Takeover.Drain, study.Takeover.Return = mask.Argv(study.Takeover.Drain), mask.Argv(study.Takeover.Return)
 	return study
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sglaunch/internal/config"
+	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/bench"
 )
@@ -25,11 +26,12 @@ type world struct {
 	noise *rand.Rand // nil: none
 
 	// How a launch goes; nil parts are the usual.
-	starts func(tune.Trial, tune.Stage) *tune.Ended // a start that fails
-	loads  func(tune.Trial, tune.Point) *tune.Ended // a server that dies under load
-	speed  func(tune.Trial, tune.Point, int) float64
-	gates  func() tune.Settled
-	spoils func(*tune.Measured)
+	starts  func(tune.Trial, tune.Stage) *tune.Ended // a start that fails
+	loads   func(tune.Trial, tune.Point) *tune.Ended // a server that dies under load
+	speed   func(tune.Trial, tune.Point, int) float64
+	gates   func() tune.Settled
+	spoils  func(*tune.Measured)
+	garbles func(tune.Trial) bool // its answers
 
 	alive    *fakeServer
 	launches int
@@ -104,6 +106,14 @@ func (s *fakeServer) dies(e tune.Ended) *tune.Ended {
 	e.Launch, e.Took = s.n, time.Since(s.began)
 	s.alive = nil
 	return &e
+}
+
+func (s *fakeServer) ask(ctx context.Context, a tune.Ask) (tune.Answered, *tune.Ended) {
+	sample := answers.Sample{Figures: answers.Figures{Answers: 24, Asked: 256, Tokens: 24 * 200, Variety: 0.7}, Sums: make([]string, 24)}
+	if s.garbles != nil && s.garbles(s.trial) {
+		sample.Faulty, sample.Fault = 24, "24 of 24, answer 1: one token 32 times in a row from token 1 on"
+	}
+	return tune.Answered{Launch: s.n, Sample: &sample}, nil
 }
 
 func (s *fakeServer) flush(ctx context.Context) (tune.Flushed, *tune.Ended) {

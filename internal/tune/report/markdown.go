@@ -23,6 +23,7 @@ func Markdown(w io.Writer, s tune.Summary) error {
 	}
 	head(line, s)
 	markdownTrials(line, s)
+	markdownAnswers(line, s)
 	markdownLeft(line, s)
 	markdownFailures(line, s)
 	markdownLaunches(line, s)
@@ -73,6 +74,19 @@ func markdownTrials(line liner, s tune.Summary) {
 	line("| trial | before | fresh launches | %s | |\n| --- | --- | --- | --- | --- |", perThousand)
 	for _, t := range listed(s) {
 		line("| %s | %s | %s | %s | %s |", cell(t.Name), percent(t.Ratio), fresh(t), energy(s, t.ID), cell(remark(s, t)))
+	}
+	line("")
+}
+
+func markdownAnswers(line liner, s tune.Summary) {
+	rows := answerRows(s)
+	if len(rows) == 0 {
+		return
+	}
+	line("## Answers to fixed prompts\n")
+	line("| trial | as the baseline's | length | variety | eval | |\n| --- | --- | --- | --- | --- | --- |")
+	for _, r := range rows {
+		line("| %s | %s | %s | %s | %s | %s |", cell(r.Name), r.Same, r.Length, r.Variety, cell(r.Eval), cell(r.Remark))
 	}
 	line("")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/bench"
 )
@@ -85,6 +86,9 @@ func (p *player) step() bool {
 		p.now = do.Until
 	case tune.Launch:
 		p.launch(do)
+	case tune.Ask:
+		p.now = p.now.Add(20 * time.Second)
+		p.write(tune.Answered{Launch: do.Launch, Took: 20 * time.Second, Sample: p.sample()})
 	case tune.Flush:
 		p.write(tune.Flushed{Launch: do.Launch, OK: true})
 		p.flushed = true
@@ -110,6 +114,16 @@ func (p *player) step() bool {
 		return false
 	}
 	return true
+}
+
+// sample is what a trial answers: of four prompts the last is answered otherwise by
+// all but the baseline, which now and then differs as well.
+func (p *player) sample() *answers.Sample {
+	s := answers.Sample{Figures: answers.Figures{Answers: 4, Asked: 256, Tokens: 800, Variety: 0.7}, Sums: []string{"a", "b", "c", "d"}}
+	if p.trial != "baseline" || p.launches == 8 {
+		s.Sums[3], s.Tokens = "e", 780
+	}
+	return &s
 }
 
 // A note on a run is told beside it, with those that do not fit counted.
