@@ -52,18 +52,38 @@ func ourCPUs() (cpus []int) {
 	return cpus
 }
 
-// placeClients chooses the CPUs of each load's client.
-func (s *site) placeClients(ctx context.Context) error {
+// placeClients chooses the CPUs of each load's client. Where the study names some
+// that are not there, which is a problem for a night that begins, those away from
+// the server's GPUs stand in for them: a night that goes on may meet another
+// machine than it began on, after a reboot or in a smaller container, and is worth
+// more than its placement.
+func (s *site) placeClients(ctx context.Context) (problems []string) {
 	gpus, _ := s.eyes.look(ctx)
-	s.clients = map[string][]int{}
+	s.clients = map[string]placement{}
 	for _, l := range s.study.Loads {
 		cpus, err := clientCPUs(l, gpus)
+		place := placement{cpus: cpus}
 		if err != nil {
-			return err
+			problems = append(problems, err.Error())
+			place.cpus = awayFrom(gpus, ourCPUs(), "/sys")
+			place.moved = fmt.Sprintf("the client ran on %s, not on the CPUs that the study names: %s", place, l.CPUs)
 		}
-		s.clients[l.Name] = cpus
+		s.clients[l.Name] = place
 	}
-	return nil
+	return problems
+}
+
+// placement is where a load's client runs.
+type placement struct {
+	cpus  []int  // nil: any
+	moved string // it is not where the study wants it; "": it is
+}
+
+func (p placement) String() string {
+	if p.cpus == nil {
+		return "any CPU"
+	}
+	return "the CPUs " + tune.CPUsText(p.cpus)
 }
 
 // clientCPUs are those that a load's client gets: the ones that the study names,

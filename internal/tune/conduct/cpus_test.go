@@ -1,6 +1,7 @@
 package conduct
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/tune"
@@ -53,6 +55,40 @@ func TestClientCPUsOfALoad(t *testing.T) {
 		if got, err := clientCPUs(tune.Load{CPUs: cpus}, nil); got != nil || err != nil {
 			t.Errorf("%q: %v, %v", cpus, got, err)
 		}
+	}
+}
+
+// A night that begins is refused where its study names CPUs that are not there; one
+// that goes on runs its clients where it would without, and says so, in its lines
+// and beside each figure.
+func TestNamedCPUsThatAreGone(t *testing.T) {
+	y := newYard(t)
+	y.study = smallStudy(func(s *tune.Study) { s.Loads[0].CPUs = "0,8000" })
+	y.base.Server.Command = []string{"true", "--model-path", "/m"} // whose flags and packages nobody can ask for
+	var told []string
+	y.tell = func(text string) { told = append(told, text) }
+	var refused *RefusedError
+	if _, err := y.plan(t.Context(), &tune.Night{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "cannot run the client of the load chat on CPU 8000") {
+		t.Errorf("a night that begins: %v", err)
+	}
+	night, err := tune.Fold([]tune.Record{{Seq: 1, At: time.Now(), Body: refused.Plan.Planned}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told = nil
+	if _, err := y.plan(t.Context(), night); err != nil {
+		t.Errorf("a night that goes on: %v", err)
+	}
+	if all := strings.Join(told, "\n"); !strings.Contains(all, "the load chat names the CPUs 0,8000") || !strings.Contains(all, "the night goes on with it on any CPU") {
+		t.Errorf("it says: %s", all)
+	}
+	m := tune.Measured{Point: tune.Point{Load: "chat"}}
+	(&attempt{site: y.site}).noteMoved(&m)
+	if want := []string{"the client ran on any CPU, not on the CPUs that the study names: 0,8000"}; !slices.Equal(m.Result.Notes, want) {
+		t.Errorf("beside the figure stands %q, want %q", m.Result.Notes, want)
+	}
+	if cpus := y.clients["chat"].cpus; cpus != nil {
+		t.Errorf("its client runs on %v", cpus)
 	}
 }
 

@@ -46,6 +46,7 @@ func (at *attempt) measure(ctx context.Context, a tune.Measure) (tune.Measured, 
 	}
 	if m.Problem == "" {
 		at.read(&m, load, file, log)
+		at.noteMoved(&m)
 		m.Window.Joules = w.joules(m.Result.Seconds, m.Began.Add(m.Took))
 	}
 	return m, nil
@@ -57,7 +58,7 @@ func (at *attempt) client(ctx context.Context, a tune.Measure, name string) Clie
 	return Client{
 		Argv: argv(load, at.runOf(ctx, load, a.Point, name+".json")), Env: at.clientEnv(), Dir: at.folder, Log: name + ".log",
 		Marker: fmt.Sprintf("SGLAUNCH_TUNE_CLIENT=%s/%d", at.dir, time.Now().UnixNano()),
-		Limit:  at.limit(load, a.Until), Quiet: at.study.Limits.Quiet, On: at.clients[load.Name],
+		Limit:  at.limit(load, a.Until), Quiet: at.study.Limits.Quiet, On: at.clients[load.Name].cpus,
 	}
 }
 
@@ -73,6 +74,13 @@ func (at *attempt) cut(ctx, serving context.Context) *tune.Ended {
 		return &ended
 	}
 	return nil
+}
+
+// noteMoved says beside a result that its client ran elsewhere than the study says.
+func (at *attempt) noteMoved(m *tune.Measured) {
+	if moved := at.clients[m.Point.Load].moved; moved != "" {
+		m.Result.Notes = append(m.Result.Notes, moved)
+	}
 }
 
 // read takes the client's result in; what cannot be believed is a problem.

@@ -134,6 +134,7 @@ func (s *site) plan(ctx context.Context, night *tune.Night) (tune.Planned, error
 	}
 	if !night.Began().IsZero() {
 		p.Planned.Deadline, p.Planned.Seed = night.Deadline(), night.Plan().Seed // a resumed night has no more time, and the same order
+		s.tellMoved()
 		return p.Planned, nil
 	}
 	for _, w := range p.Warnings {
@@ -143,6 +144,16 @@ func (s *site) plan(ctx context.Context, night *tune.Night) (tune.Planned, error
 		return tune.Planned{}, &RefusedError{p}
 	}
 	return p.Planned, nil
+}
+
+// tellMoved says which clients do not run where the study wants them.
+func (s *site) tellMoved() {
+	for _, l := range s.study.Loads {
+		if place := s.clients[l.Name]; place.moved != "" {
+			s.tell(fmt.Sprintf("note: the load %s names the CPUs %s for its client, and not all of them are there any more (%s are); the night goes on with it on %s, and says so beside each figure",
+				l.Name, l.CPUs, tune.CPUsText(ourCPUs()), place))
+		}
+	}
 }
 
 // same tells whether two plans are one, as a journal writes them.

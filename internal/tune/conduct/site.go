@@ -28,8 +28,8 @@ type site struct {
 	taken   bool      // the production server was ended for the night
 	idle    []gpu.GPU // before the night; nil: not seen yet
 	trials  []tune.Trial
-	clients map[string][]int // CPUs of each load's client; nil: any
-	began   time.Time        // this tuner
+	clients map[string]placement // of each load's client
+	began   time.Time            // this tuner
 	tell    func(string)
 	words   teller
 }

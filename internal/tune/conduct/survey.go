@@ -74,10 +74,7 @@ func (s *site) survey(ctx context.Context) (tune.Plan, error) {
 			p.Problems = append(p.Problems, strings.TrimPrefix(err.Error(), "cannot tune: "))
 		}
 	}
-	if err := s.placeClients(ctx); err != nil {
-		p.Problems = append(p.Problems, err.Error())
-	}
-	p.Problems = slices.Compact(p.Problems)
+	p.Problems = slices.Compact(append(p.Problems, s.placeClients(ctx)...))
 	p.Planned.Study = masked(p.Study)
 	return p, nil
 }
