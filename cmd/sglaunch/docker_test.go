@@ -130,8 +130,10 @@ func TestContainerRefused(t *testing.T) {
 			t.Errorf("run %s: %d\n%s", flag, code, errout)
 		}
 	}
-	words := []string{"check", "-q", "--", filepath.Join(e.dir, "docker"), "run", "-t", "img", "python3", "-m", "sglang.launch_server", "--model-path", "/models/x"}
-	if code, out, _ := s.sglaunch(words...); code != exitOK || !strings.Contains(out, "passes no signal on") {
-		t.Errorf("check -t: %d\n%s", code, out)
+	for flag, want := range map[string]string{"-t": "passes no signal on", "--name=glm": `the name "glm" once`} {
+		words := []string{"check", "-q", "--", filepath.Join(e.dir, "docker"), "run", flag, "img", "python3", "-m", "sglang.launch_server", "--model-path", "/models/x"}
+		if code, out, _ := s.sglaunch(words...); code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("check %s: %d\n%s", flag, code, out)
+		}
 	}
 }

@@ -14,16 +14,17 @@ import (
 func TestFind(t *testing.T) {
 	for _, test := range []struct {
 		argv string
-		want string // client|cidfile|flags
+		want string // client|cidfile or name|flags
 	}{
-		{"docker run img python3 -m sglang.launch_server", "docker||"},
-		{"/usr/bin/podman --log-level debug run --rm img", "/usr/bin/podman --log-level debug||"},
-		{"sudo docker run -d --name x img -t", "sudo docker||detached"},
+		{"docker run img python3 -m sglang.launch_server --name x --rm", "docker||"},
+		{"/usr/bin/podman --log-level debug run --rm img", "/usr/bin/podman --log-level debug||remove"},
+		{"sudo docker run -d --name x img -t", "sudo docker|x|detached"},
+		{"podman run --replace --name=x --rm=false img", "podman|x|replace"},
 		{"docker run -it --gpus all --cidfile /c img -d", "docker|/c|tty"},
 		{"docker run --cidfile=/c -v /m:/models --network host --shm-size 32g img --tty", "docker|/c|host"},
 		{"docker run -v/m:/m -e A=1 --net=host --sig-proxy=false img", "docker||noproxy host"},
 		{"docker run --detach=false -p 1:1 img", "docker||"},
-		{"docker run --rm -eA -dp 1:1 img", "docker||detached"},
+		{"docker run --rm -eA -dp 1:1 img", "docker||remove detached"},
 		{"nerdctl run img", "nerdctl||"},
 		{"docker exec c run", ""},
 		{"docker compose run x", ""},
@@ -37,13 +38,13 @@ func TestFind(t *testing.T) {
 		got := ""
 		if ok {
 			var flags []string
-			for name, on := range map[string]bool{"detached": r.Detached, "tty": r.TTY, "noproxy": r.NoProxy, "host": r.Host} {
+			for name, on := range map[string]bool{"detached": r.Detached, "tty": r.TTY, "noproxy": r.NoProxy, "host": r.Host, "remove": r.Remove, "replace": r.Replace} {
 				if on {
 					flags = append(flags, name)
 				}
 			}
 			slices.SortFunc(flags, func(a, b string) int { return strings.Compare(b, a) })
-			got = strings.Join(r.Client, " ") + "|" + r.IDFile + "|" + strings.Join(flags, " ")
+			got = strings.Join(r.Client, " ") + "|" + r.IDFile + r.Name + "|" + strings.Join(flags, " ")
 		}
 		if got != test.want {
 			t.Errorf("%s: %q, want %q", test.argv, got, test.want)
@@ -91,7 +92,7 @@ func TestEnd(t *testing.T) {
 	if err := end(time.Minute); err != nil {
 		t.Errorf("where there is no container: %v", err)
 	}
-	r, _ := Find([]string{client, "run", "img"})
+	r, _ := Find([]string{client, "run", "--rm", "img"})
 	_, file := r.WithIDFile(filepath.Join(dir, "cid"))
 	if err := r.Note(dir, file, dir); err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestEnd(t *testing.T) {
 	if err := end(time.Minute); err != nil {
 		t.Errorf("one that runs: %v", err)
 	}
-	if asked, _ := os.ReadFile(filepath.Join(dir, "asked")); !strings.Contains(string(asked), "kill abcdef123456\n") {
+	if asked, _ := os.ReadFile(filepath.Join(dir, "asked")); !strings.Contains(string(asked), "kill abcdef123456\n") || !strings.HasSuffix(string(asked), "rm --force abcdef123456\n") {
 		t.Errorf("the client was asked %q", asked)
 	}
 	touch("runs", "")

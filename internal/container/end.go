@@ -19,6 +19,7 @@ type note struct {
 	Client []string `json:"client"`
 	IDFile string   `json:"cidfile"`
 	Dir    string   `json:"dir"`
+	Remove bool     `json:"remove"`
 }
 
 func notePath(folder string) string { return filepath.Join(folder, "container.json") }
@@ -29,7 +30,7 @@ func (r Run) Note(folder, file, dir string) error {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)
 	}
-	data, err := json.Marshal(note{Client: r.Client, IDFile: file, Dir: dir})
+	data, err := json.Marshal(note{Client: r.Client, IDFile: file, Dir: dir, Remove: r.Remove})
 	if err != nil {
 		return fmt.Errorf("cannot note the container: %w", err)
 	}
@@ -68,7 +69,13 @@ func End(ctx context.Context, folder string) error {
 	if err != nil {
 		return fmt.Errorf("cannot end the container: %w", err)
 	}
-	return n.end(ctx, id)
+	if err := n.end(ctx, id); err != nil {
+		return err
+	}
+	if n.Remove { // a client that was killed cannot, and the next attempt may want the name
+		_, _ = n.ask(ctx, "rm", "--force", id) // mostly it is gone already, which docker calls an error
+	}
+	return nil
 }
 
 // end kills until the container does not run.

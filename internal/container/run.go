@@ -13,11 +13,14 @@ var clients = []string{"docker", "podman", "nerdctl"}
 type Run struct {
 	Client []string // the client, with what runs it (sudo) and its own flags
 	IDFile string   // that the person gave; "" = none
+	Name   string   // of the container, that the person gave; "" = none
 
 	Detached bool // the client ends at once and the container goes on
 	TTY      bool // the client passes no signal on
 	NoProxy  bool // as asked: --sig-proxy=false
 	Host     bool // the network is the host's
+	Remove   bool // once it has ended it is to be gone, with its name
+	Replace  bool // podman's: one of that name makes room
 
 	argv []string
 	at   int // of "run"
@@ -104,6 +107,12 @@ func (r *Run) take(name, value string, on bool) {
 		r.NoProxy = value == "false"
 	case "--cidfile":
 		r.IDFile = value
+	case "--name":
+		r.Name = value
+	case "--rm":
+		r.Remove = on
+	case "--replace":
+		r.Replace = on
 	case "--network", "--net":
 		r.Host = value == "host"
 	}

@@ -44,6 +44,10 @@ func checkContainer(_ context.Context, l *look) []Check {
 		checks = append(checks, warn("leave --tty and --sig-proxy=false out",
 			"%s passes no signal on with these flags: the server will be killed without a drain", client))
 	}
+	if r.Name != "" && !r.Remove && !r.Replace {
+		checks = append(checks, warn("add --rm",
+			"%s gives the name %q once: after a first attempt that has ended each relaunch would be refused", client, r.Name))
+	}
 	if len(checks) == 0 {
 		checks = append(checks, fine("%s owns the server; it is ended by its --cidfile, and the GPUs prove it", client))
 	}
