@@ -83,6 +83,7 @@ func (s *session) apply(p *Plan, owner Owner, applied *Applied) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot apply patches: %w", err), s.rollBack(owner))
 	}
+	s.remember(owner.Launch)
 	return nil
 }
 

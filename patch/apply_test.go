@@ -3,6 +3,7 @@ package patch
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -87,6 +88,65 @@ func TestLedgerIsTidyAfterRevert(t *testing.T) {
 		if err != nil || len(entries) > 0 {
 			t.Errorf("%s holds %v, %v", dir, entries, err)
 		}
+	}
+}
+
+// Somebody who removes the state directory under a launch, or has another sglaunch
+// make it anew, takes no original with it.
+func TestLostLedgerIsRemembered(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(*testing.T, *Ledger){
+		"removed": func(*testing.T, *Ledger) {},
+		"made anew": func(t *testing.T, l *Ledger) {
+			if _, err := OpenLedger(l.dir); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := tinyVenv(t)
+			v.run(askSwitch)
+			before := snapshot(t, v.root)
+			l := ledger(t)
+			apply(t, l, plan(t, l, v, switchOn()), "night")
+			if err := os.RemoveAll(l.dir); err != nil {
+				t.Fatal(err)
+			}
+			meanwhile(t, l)
+			if r := revert(t, l, "night"); len(r.Restored) != 1 {
+				t.Errorf("reverted %+v", r)
+			}
+			same(t, withoutInodes(before), withoutInodes(snapshot(t, v.root))) // a removed hard link is gone for good
+			if r := revert(t, l, "night"); len(r.Restored)+len(r.Clean) > 0 {
+				t.Errorf("reverted again %+v", r)
+			}
+		})
+	}
+}
+
+// What another launch has patched since is not ours to restore, and is told.
+func TestLostLedgerWithAnotherPatch(t *testing.T) {
+	t.Parallel()
+	v := tinyVenv(t)
+	l := ledger(t)
+	apply(t, l, plan(t, l, v, switchOn()), "night")
+	if err := os.RemoveAll(l.dir); err != nil {
+		t.Fatal(err)
+	}
+	other, err := OpenLedger(l.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := switchOn()
+	p.Name, p.AllowChanged = "switch-none", true
+	p.Edits[0].Find, p.Edits[0].Replace = "return True", "return None"
+	apply(t, other, plan(t, other, v, p), "day")
+	if _, err := l.Revert(t.Context(), "night"); err == nil || !strings.Contains(err.Error(), "another launch has patched it since") {
+		t.Errorf("revert: %v", err)
+	}
+	if got := v.run(askSwitch); got != "None" {
+		t.Errorf("patched code says %s", got)
 	}
 }
 

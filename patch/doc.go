@@ -18,7 +18,8 @@
 //     Such a file is reported as drifted and left alone.
 //   - Every step is in a journal on disk before it is done; after kill -9, a
 //     full disk or a power cut, Recover ends in the state before or after, and
-//     hashes alone decide which.
+//     hashes alone decide which. A process that outlives its state directory
+//     reverts what it has applied from memory.
 //
 // # Who owns what
 //

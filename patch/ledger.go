@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -31,6 +32,8 @@ type Ledger struct {
 	disk disk
 	now  func() time.Time
 	ask  func(context.Context, Interpreter, question) (*whereabouts, error)
+
+	keepsakes sync.Map // by launch: *keepsake
 }
 
 const (
@@ -51,16 +54,25 @@ func openLedger(dir string, d disk) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the patch ledger: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot open the patch ledger: %w", err)
-	}
 	l := &Ledger{dir: dir, disk: d, now: time.Now, ask: askInterpreter}
-	for _, name := range []string{originalsName, linksName, overlaysName} {
-		if err := d.Mkdir(l.path(name)); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("cannot open the patch ledger: %w", err)
-		}
+	if err := l.makeFolders(); err != nil {
+		return nil, err
 	}
 	return l, nil
+}
+
+// makeFolders makes those that are absent: at first all, later those that
+// somebody has removed.
+func (l *Ledger) makeFolders() error {
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return fmt.Errorf("cannot open the patch ledger: %w", err)
+	}
+	for _, name := range []string{originalsName, linksName, overlaysName} {
+		if err := l.disk.Mkdir(l.path(name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("cannot open the patch ledger: %w", err)
+		}
+	}
+	return nil
 }
 
 func askInterpreter(ctx context.Context, in Interpreter, q question) (*whereabouts, error) {
@@ -104,6 +116,9 @@ const (
 func (l *Ledger) locked(ctx context.Context, do func(*session) error) (err error) {
 	s := &session{Ledger: l, ctx: ctx}
 	defer func() { err = errors.Join(err, s.unlock()) }()
+	if err := l.makeFolders(); err != nil {
+		return err
+	}
 	if err := s.lock(l.path(lockName), os.O_CREATE|os.O_RDONLY); err != nil {
 		return err
 	}

@@ -27,11 +27,13 @@ type Reverted struct {
 // tree is gone. The last launch on a file brings it back; a file that is not
 // what we wrote is left alone, and the error then is ErrDrifted. What could be
 // restored has been, whatever the error; calling again goes on with the rest.
-// For a launch that holds nothing it does nothing.
+// For a launch that holds nothing it does nothing. A Ledger that applied for the
+// launch needs no state directory for it: what somebody removed is made anew.
 func (l *Ledger) Revert(ctx context.Context, launch string) (*Reverted, error) {
 	reverted := &Reverted{Launch: launch}
-	err := l.locked(ctx, func(s *session) error { return s.revert(launch, reverted) })
+	err := l.locked(ctx, func(s *session) error { return errors.Join(s.remind(launch), s.revert(launch, reverted)) })
 	if err == nil {
+		l.keepsakes.Delete(launch)
 		err = reverted.drift()
 	}
 	return reverted, err
