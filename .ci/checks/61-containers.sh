@@ -45,6 +45,7 @@ for name in sh sleep echo kill; do ln -s busybox "$work/box/bin/$name"; done
 docker=(docker -H "unix://$work/docker/socket")
 dockerd --iptables=false --ip-masq=false --bridge=none --storage-driver=vfs --data-root "$work/docker/data" --exec-root "$work/docker/exec" \
 	-H "unix://$work/docker/socket" --pidfile "$work/docker/pid" >"$work/docker/log" 2>&1 &
+daemon=$!
 podman=(podman --root "$work/podman/data" --runroot "$work/podman/run" --storage-driver vfs --cgroup-manager cgroupfs --runtime crun)
 
 # eventually SECONDS WHAT COMMAND... polls a real condition.
@@ -88,7 +89,12 @@ loads='echo "[2026-02-19 03:00:01] Load weight begin. avail mem=170.00 GB"' # by
 polite="trap 'echo heard it; exit 0' TERM; $loads; while :; do sleep 0.2; done"
 deaf="trap '' TERM INT; $loads; while :; do sleep 0.2; done"
 
+# tried is what an engine is put through that can run a container here at all.
 tried() {
+	if ! "${engine[@]}" run --rm --network none "${image[@]}" sh -c 'exit 0' >"$work/said" 2>&1; then
+		echo "  ${engine[0]} is not tried: it cannot run a container here: $(tail -n 1 "$work/said")"
+		return
+	fi
 	launch "$polite"
 	eventually 60 "the container is up" printed 'Load weight'
 	sglaunch stop --wait boxed >/dev/null
@@ -128,8 +134,11 @@ tried() {
 engine=("${podman[@]}") image=(--cgroups=disabled --ulimit nofile=1024:1024 --ulimit nproc=1000:1000 --rootfs "$work/box")
 tried
 engine=("${docker[@]}") image=(box)
-eventually 60 "docker's daemon answers" "${docker[@]}" info
-tar -C "$work/box" -c . | "${docker[@]}" import - box >/dev/null
+for _ in $(seq 300); do # its daemon begins
+	if "${docker[@]}" info >/dev/null 2>&1 || ! kill -0 "$daemon" 2>/dev/null; then break; fi
+	sleep 0.1
+done
+tar -C "$work/box" -c . | "${docker[@]}" import - box >/dev/null 2>&1 || true
 tried
-kill "$(cat "$work/docker/pid")"
+kill "$daemon" 2>/dev/null || true
 echo "containers of real engines end with their launch"
