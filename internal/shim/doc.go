@@ -29,7 +29,8 @@
 //     to be gone.
 //  4. Output goes into a spool: the last 4 MiB in memory, all of it in the raw
 //     log. Standard output and the supervisor read the spool at their own pace,
-//     from the log where they have fallen behind. Neither a blocked terminal, a
+//     from the log where they have fallen behind; output that follows other output
+//     gathers for 10 ms before anybody is woken for it. Neither a blocked terminal, a
 //     full or hanging disk nor a dead supervisor holds the server up (a slow
 //     disk may, for half a second). Bytes that nobody could hold are counted and
 //     told, never passed over in silence.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,14 +17,6 @@ import (
 const outboxSize = 16 << 10
 
 var errDeaf = errors.New("the supervisor does not read what it is sent")
-
-// gather is how long output that follows other output may wait for company. A
-// supervisor that is woken for every few bytes pays several times what it costs
-// to understand them.
-const gather = 10 * time.Millisecond
-
-// stretchSize bounds the output of one frame.
-const stretchSize = 256 << 10
 
 // link is the connection to one supervisor. Sending never blocks the shim: one
 // goroutine writes what is queued, and between the messages the output that the
@@ -116,7 +107,6 @@ func (l *link) brokenBy(err error) error {
 
 func (l *link) write() {
 	var f *feed
-	var gathered <-chan time.Time // output waits for it, where it is not nil
 	buf := make([]byte, stretchSize)
 	for {
 		messages, fresh, err := l.take()
@@ -128,39 +118,23 @@ func (l *link) write() {
 				err = l.conn.Send(m)
 			}
 		}
-		next := idle
-		if f != nil && gathered == nil && err == nil {
-			f, next, err = l.output(f, buf)
+		more := false
+		if f != nil && err == nil {
+			f, more, err = l.output(f, buf)
 		}
 		if err != nil {
 			l.replace(f, nil)
 			l.close()
 			return
 		}
-		switch next {
-		case atOnce:
+		if more {
 			continue
-		case soon:
-			gathered = time.After(gather)
 		}
-		gathered = l.await(gathered)
+		select {
+		case <-l.wake:
+		case <-l.more:
+		}
 	}
-}
-
-// await waits for messages, and for output: for its first byte, or until it has
-// gathered.
-func (l *link) await(gathered <-chan time.Time) <-chan time.Time {
-	more := l.more
-	if gathered != nil {
-		more = nil
-	}
-	select {
-	case <-l.wake:
-	case <-more:
-	case <-gathered:
-		return nil
-	}
-	return gathered
 }
 
 func (l *link) take() ([]wire.Message, *feed, error) {
@@ -178,34 +152,22 @@ func (l *link) replace(old, fresh *feed) *feed {
 	return fresh
 }
 
-// pace tells when to look for output again.
-type pace int
-
-const (
-	idle   pace = iota // when there is some
-	soon               // when more has gathered
-	atOnce             // there is more
-)
-
-// output sends the next piece.
-func (l *link) output(f *feed, buf []byte) (rest *feed, next pace, err error) {
+// output sends the next piece, one frame; more says that another may be there.
+func (l *link) output(f *feed, buf []byte) (rest *feed, more bool, err error) {
 	attempt := f.spool.attempt
 	r := f.spool.read(buf, f.offset, both)
 	f.offset = r.next
 	switch {
 	case r.n > 0:
-		if next = soon; r.n == len(buf) {
-			next = atOnce
-		}
-		return f, next, l.conn.SendOutput(wire.Output{Attempt: attempt, Offset: r.at, Data: buf[:r.n]})
+		return f, true, l.conn.SendOutput(wire.Output{Attempt: attempt, Offset: r.at, Data: buf[:r.n]})
 	case r.lost > 0:
 		gap := wire.Message{Type: wire.Gap, Attempt: attempt, From: r.next - r.lost, To: r.next, At: now()}
-		return f, atOnce, l.conn.Send(gap)
+		return f, true, l.conn.Send(gap)
 	case r.end:
 		f.spool.unlisten(l.more)
-		return nil, idle, l.conn.Send(drainedMessage(f.spool))
+		return nil, false, l.conn.Send(drainedMessage(f.spool))
 	}
-	return f, idle, nil
+	return f, false, nil
 }
 
 func drainedMessage(s *spool) wire.Message {

@@ -63,7 +63,7 @@ func TestOutputGathers(t *testing.T) {
 		if first := frames[0]; first.bytes != 1 || first.after != 0 {
 			t.Errorf("first came %+v", first)
 		}
-		if total != 100 || len(frames) < 10 || len(frames) > 15 {
+		if total != 100 || len(frames) < 10 || len(frames) > 25 {
 			t.Errorf("%d bytes in %d frames", total, len(frames))
 		}
 		if told != 50*time.Millisecond {
@@ -96,6 +96,46 @@ func TestFullFramesDoNotWait(t *testing.T) {
 		}
 		if len(frames) != 4 {
 			t.Errorf("%d frames", len(frames))
+		}
+	})
+}
+
+// Much output waits for nothing, and a reader that was woken for it is not woken
+// once more for what it has been told of.
+func TestMuchOutputIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, wake := newSpool(1), newBell()
+		s.listen(wake)
+		rung := func() bool {
+			select {
+			case <-wake:
+				return true
+			default:
+				return false
+			}
+		}
+		for i, step := range []struct {
+			bytes int
+			after time.Duration
+			want  bool
+		}{
+			{0, 0, true},                // it listens
+			{1, 0, true},                // after a pause
+			{stretchSize - 1, 0, false}, // in company
+			{1, 0, true},
+			{0, 2 * gather, false},
+			{1, 0, true},
+			{1, gather / 2, false},
+			{0, gather / 2, true},
+		} {
+			if step.bytes > 0 {
+				s.add(make([]byte, step.bytes), both)
+			}
+			time.Sleep(step.after)
+			synctest.Wait()
+			if got := rung(); got != step.want {
+				t.Errorf("step %d: rung: %v", i, got)
+			}
 		}
 	})
 }

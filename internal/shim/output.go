@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sglaunch/internal/rawlog"
 	"sglaunch/internal/shim/wire"
 )
@@ -108,7 +106,7 @@ func (s *shim) pump(src source, sp *spool, ended chan struct{}) {
 	buf := make([]byte, chunk)
 	pause := firstReopen
 	for {
-		n, err := src.read(buf)
+		n, err := src.from.Read(buf)
 		if n > 0 {
 			sp.add(buf[:n], src.lane)
 			pause = firstReopen
@@ -125,26 +123,6 @@ func (s *shim) pump(src source, sp *spool, ended chan struct{}) {
 		pause = min(2*pause, lastReopen)
 	}
 	s.do(func() { s.outputEnded(sp) })
-}
-
-// read waits for output and takes what is there. A terminal hands out few bytes
-// at a time: to go on with each would wake everybody for it.
-func (src source) read(buf []byte) (n int, err error) {
-	n, err = src.from.Read(buf)
-	for err == nil && n < len(buf) && src.hasMore() {
-		var more int
-		more, err = src.from.Read(buf[n:])
-		n += more
-	}
-	return n, err
-}
-
-// hasMore tells whether a read would not wait. It asks the kernel, since the
-// terminal's descriptor may be a blocking one.
-func (src source) hasMore() bool {
-	ready := []unix.PollFd{{Fd: int32(fdOf(src.from)), Events: unix.POLLIN}}
-	n, err := unix.Poll(ready, 0)
-	return err == nil && n > 0 && ready[0].Revents&unix.POLLIN != 0
 }
 
 // Pauses between two tries to read a terminal that nobody has open.

@@ -14,6 +14,11 @@ const (
 	// falls behind; a disk that is slower than that loses bytes, not the server
 	// its time.
 	diskPatience = 500 * time.Millisecond
+	// gather is how long output that follows other output may wait for company,
+	// and stretchSize so many bytes of it that it waits no longer. Readers that are
+	// woken for every few bytes pay several times what it costs to pass them on.
+	gather      = 10 * time.Millisecond
+	stretchSize = 256 << 10
 )
 
 // spool holds the output of one attempt: its last bytes in memory, all of them
@@ -30,6 +35,8 @@ type spool struct {
 	cut      bool // ended though somebody still held the other end
 	turns    turns
 	bells    map[bell]struct{}
+	rung     time.Time // when the bells were, last
+	untold   int       // bytes added since
 
 	log      *rawlog.Book // nil: not open (yet)
 	recorded int64        // the log has everything before, but for the holes
@@ -73,7 +80,8 @@ func (s *spool) keep(log *rawlog.Book, trouble func(string)) {
 // unkept says that there will be no log.
 func (s *spool) unkept() { close(s.sealed) }
 
-// listen has b rung whenever there is more to read, until unlisten.
+// listen has b rung when there is more to read, until unlisten: at once after a
+// pause, and else once some has gathered.
 func (s *spool) listen(b bell) {
 	s.mu.Lock()
 	s.bells[b] = struct{}{}
@@ -101,7 +109,27 @@ func (s *spool) add(p []byte, l lane) {
 	s.to += int64(len(p))
 	s.from = max(s.from, s.to-ringSize)
 	s.turns.add(l, s.to)
-	s.ringAll()
+	s.tell(len(p))
+}
+
+// tell rings the bells for n bytes more, soon if not now. The lock is held.
+func (s *spool) tell(n int) {
+	wait := gather - time.Since(s.rung)
+	s.untold += n
+	switch {
+	case wait <= 0, s.untold >= stretchSize:
+		s.ringAll()
+	case s.untold == n: // the first of those that wait
+		time.AfterFunc(wait, s.tellWaiting)
+	}
+}
+
+func (s *spool) tellWaiting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.untold > 0 {
+		s.ringAll()
+	}
 }
 
 // awaitRecorder gives a healthy disk the moment it needs before bytes that it
@@ -150,6 +178,7 @@ func (s *spool) forget() {
 }
 
 func (s *spool) ringAll() {
+	s.rung, s.untold = time.Now(), 0
 	for b := range s.bells {
 		b.ring()
 	}

@@ -59,7 +59,7 @@ func (s *shim) setStage(spec wire.Spec) (*stage, error) {
 // terminal opens a pty of the size of ours. It passes bytes as they are: no
 // newline becomes two characters, nothing typed is shown twice.
 func (s *shim) terminal(spec wire.Spec) (*stage, error) {
-	master, slave, err := pty.Open()
+	master, slave, err := openTerminal()
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a pty: %w", err)
 	}
@@ -88,6 +88,23 @@ func (s *shim) terminal(spec wire.Spec) (*stage, error) {
 		st.theirs[0], st.typed = slave, true
 	}
 	return st, nil
+}
+
+// openTerminal opens a pty whose master the runtime does not watch. Package pty
+// makes it a blocking one and leaves it to the runtime's poller all the same, which
+// then wakes a thread that has nothing to do for each reading, of 4 KiB at most.
+func openTerminal() (master, slave *os.File, err error) {
+	watched, slave, err := pty.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer watched.Close()
+	fd, err := unix.FcntlInt(uintptr(fdOf(watched)), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		slave.Close()
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fd), watched.Name()), slave, nil
 }
 
 func (s *shim) pipes(spec wire.Spec) (*stage, error) {
@@ -122,7 +139,8 @@ func (st *stage) closeTheirs() {
 	st.theirs = nil
 }
 
-// close closes everything; a pending read of a source ends.
+// close closes everything. A pending read of a pipe ends, one of the terminal
+// with the next that somebody prints.
 func (st *stage) close() {
 	st.closeTheirs()
 	for _, src := range st.sources {
