@@ -230,6 +230,9 @@ func (u *tuning) checkVerdict(launch int) {
 		case tune.Measured:
 			proven = proven || b.Window.Emptied && b.Window.Opening != nil && b.Window.Opening.Cached == 0
 		case tune.Ended:
+			if b.Caches == nil || b.Caches.Problem != "" {
+				u.t.Errorf("of the caches after launch %d is known %+v", b.Launch, b.Caches)
+			}
 			if b.Launch == launch {
 				ended = r.At
 				if b.Cause != "oom_runtime" || b.Outcome != "crashed" || len(b.Excerpt) == 0 || b.Held != "" {

@@ -32,7 +32,7 @@ func JITCaches(getenv func(string) string) []string {
 		cmp.Or(getenv("TORCH_EXTENSIONS_DIR"), filepath.Join(cache, "torch_extensions")),
 		cmp.Or(getenv("TORCHINDUCTOR_CACHE_DIR"), filepath.Join(os.TempDir(), "torchinductor_"+getenv("USER"))),
 		cmp.Or(getenv("SGLANG_DG_CACHE_DIR"), getenv("DG_JIT_CACHE_DIR"), filepath.Join(home, ".cache", "deep_gemm")),
-		filepath.Join(cache, "tvm-ffi"),
+		cmp.Or(getenv("TVM_FFI_CACHE_DIR"), filepath.Join(cache, "tvm-ffi")),
 	}
 }
 

@@ -16,22 +16,25 @@ type pace struct {
 	asked time.Duration     // the answers of a launch
 }
 
-// starts are those of a trial. The first may have compiled what the next ones
-// find, so it speaks only until there is another.
+// starts are those of a trial. The first, and one that was given empty caches, may
+// have compiled what the next ones find: it speaks only until there is another.
 type starts struct {
-	seen int
+	warm bool // took is of one that found what it needed
 	took time.Duration
 }
 
-func (p *pace) started(trial string, took time.Duration) {
+func (p *pace) started(trial string, took time.Duration, cold bool) {
 	if p.start == nil {
 		p.start = map[string]starts{}
 	}
-	s := p.start[trial]
-	if s.seen++; s.seen > 2 {
-		took = max(took, s.took)
+	s, again := p.start[trial]
+	switch warm := again && !cold; {
+	case warm && s.warm:
+		s.took = max(s.took, took)
+	case warm || !s.warm:
+		s = starts{warm, took}
 	}
-	p.start[trial] = starts{s.seen, took}
+	p.start[trial] = s
 }
 
 // slowest is the start of the trial that starts most slowly.

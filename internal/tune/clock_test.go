@@ -57,16 +57,16 @@ func TestSoakTakesItsOwnTime(t *testing.T) {
 }
 
 // A trial that starts slowly is expected to do so again; another one, that was
-// never started, as slowly as any. The first start of several does not count: it may have compiled
-// what the next ones found.
+// never started, as slowly as any. The first start of several does not count, nor one
+// with empty caches: it may have compiled what the next ones found.
 func TestPace(t *testing.T) {
 	var n Night
 	n.plan.Expect = Estimate{Start: time.Minute, Load: time.Minute, Release: time.Minute}
 	if e := n.expect("a"); e.Start != 75*time.Second || e.Load != 75*time.Second || e.Release != time.Minute {
 		t.Errorf("before anything is seen: %+v", e)
 	}
-	n.pace.started("a", 2*time.Minute)
-	n.pace.started("b", 8*time.Minute)
+	n.pace.started("a", 2*time.Minute, false)
+	n.pace.started("b", 8*time.Minute, false)
 	expect := func(when string, all map[string]time.Duration) {
 		for trial, want := range all {
 			if got := n.expect(trial).Start; got != want {
@@ -75,9 +75,10 @@ func TestPace(t *testing.T) {
 		}
 	}
 	expect("cold", map[string]time.Duration{"a": 150 * time.Second, "b": 10 * time.Minute, "c": 10 * time.Minute})
-	n.pace.started("b", 4*time.Minute)
+	n.pace.started("b", 4*time.Minute, false)
 	expect("warm", map[string]time.Duration{"a": 150 * time.Second, "b": 5 * time.Minute, "c": 5 * time.Minute})
-	n.pace.started("b", 6*time.Minute)
-	n.pace.started("b", 5*time.Minute)
+	n.pace.started("b", 6*time.Minute, false)
+	n.pace.started("b", 5*time.Minute, false)
+	n.pace.started("b", 20*time.Minute, true)
 	expect("the slowest of the warm ones", map[string]time.Duration{"a": 150 * time.Second, "b": 450 * time.Second, "c": 450 * time.Second})
 }

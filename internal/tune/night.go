@@ -209,7 +209,7 @@ func (n *Night) fold(r Record) {
 	case Ready:
 		l := n.launches[b.Launch-1]
 		l.ready = &b
-		n.pace.started(l.Slot.Trial, b.Took)
+		n.pace.started(l.Slot.Trial, b.Took, n.plan.Study.Caches != CachesCold && n.cold(n.trials[l.Slot.Trial]))
 	case Answered:
 		n.launches[b.Launch-1].answered = &b
 		n.pace.asked = max(n.pace.asked, b.Took)

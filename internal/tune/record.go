@@ -56,8 +56,9 @@ type Intended struct {
 // Launched tells that the server's start was begun.
 type Launched struct {
 	Launch  int      `json:"launch"`
-	ID      string   `json:"id"`      // of the sglaunch launch: its folder
-	Command []string `json:"command"` // as started, masked
+	ID      string   `json:"id"`               // of the sglaunch launch: its folder
+	Command []string `json:"command"`          // as started, masked
+	Caches  *Caches  `json:"caches,omitempty"` // before it
 }
 
 // Ready tells that the server is ready, and what was proven about it.
@@ -143,6 +144,7 @@ type Ended struct {
 	Took       time.Duration `json:"took"`                 // from the intent
 	Unkillable bool          `json:"unkillable,omitempty"` // a process would not go
 	Held       string        `json:"held,omitempty"`       // what holds GPU memory still, though it must be free
+	Caches     *Caches       `json:"caches,omitempty"`     // after it
 }
 
 // Settled tells how the gate before a launch was passed.

@@ -33,6 +33,7 @@ type TrialSummary struct {
 	Launches int      // that count
 	Ratio    float64  // to the baseline beside, mean before the fresh launches; 0 = unknown
 	Finding  *Finding // of the fresh launches; nil where there were none
+	Tactics  string   // its kernels were tuned otherwise than the baseline's; "" = not that anybody knows
 	Quality  *Quality // of its answers; nil where none were asked for
 	Skipped  *Skipped // nil where it is, or was, measured
 }
@@ -52,6 +53,7 @@ type LaunchSummary struct {
 	Ratio    float64   // to the baseline beside it; 0 = unknown
 	Why      string    // it does not count
 	Command  []string
+	Found    *Caches // before it; nil: not known
 	Measured []Measured
 	Left     *LeftOut // points at which it was not measured; nil: none
 	Ended    *Ended
@@ -74,7 +76,7 @@ func (n *Night) Summary() Summary {
 }
 
 func (n *Night) trialSummary(t Trial) TrialSummary {
-	s := TrialSummary{Trial: t, Launches: len(n.samples(t.ID, Screen, Narrow, Confirm)), Quality: n.quality(t)}
+	s := TrialSummary{Trial: t, Launches: len(n.samples(t.ID, Screen, Narrow, Confirm)), Tactics: n.tactics(t), Quality: n.quality(t)}
 	if skipped, out := n.skipped(t.ID); out {
 		s.Skipped = &skipped
 	}
@@ -103,7 +105,7 @@ func (n *Night) launchSummary(l *launch) LaunchSummary {
 	}
 	s.Serves = n.serving != nil && n.serving.Launch == l.Launch
 	if l.launched != nil {
-		s.ID, s.Command = l.launched.ID, l.launched.Command
+		s.ID, s.Command, s.Found = l.launched.ID, l.launched.Command, l.launched.Caches
 	}
 	if s.Trial.ID == "" {
 		s.Trial = Trial{ID: l.Slot.Trial, Name: l.Slot.Trial}

@@ -5,7 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"sglaunch/internal/history"
+	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 )
@@ -44,5 +47,37 @@ func TestNoiseIsRemembered(t *testing.T) {
 	}
 	if y.study.Objective.Metric = "p99_ttft_ms"; y.noise(t.Context()) != 0 {
 		t.Error("another metric has the same scatter")
+	}
+}
+
+// A start that had to compile says what one takes only where there is no other.
+func TestColdStartsAreNotTheUsual(t *testing.T) {
+	y := newYard(t)
+	y.base, y.state = smallBase, statedir.Dir{State: t.TempDir(), Runtime: t.TempDir()}
+	y.base.Server.Name = "prod"
+	db, err := history.Open(t.Context(), y.state.History())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	key := history.Key{Flags: history.FlagsDigest(sglangcmd.Parse(y.base.Server.Command, y.env, y.folder).Args, y.env)}
+	began := time.Date(2026, 2, 19, 22, 0, 0, 0, time.UTC)
+	start := func(id string, took time.Duration, jit history.Warmth) {
+		t.Helper()
+		key.Caches.JIT = jit
+		if err := db.RecordLaunch(t.Context(), history.Launch{ID: id, Name: "prod", Began: began}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.RecordAttempt(t.Context(), id, history.Attempt{N: 1, Key: key, Began: began, Ready: began.Add(took)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start("20260219T220000.000Z-prod-0001", 40*time.Minute, history.Cold)
+	if e := y.expect(t.Context()); e.Start != 40*time.Minute {
+		t.Errorf("of a cold start alone it expects %s", e.Start)
+	}
+	start("20260219T230000.000Z-prod-0002", 5*time.Minute, history.Warm)
+	if e := y.expect(t.Context()); e.Start != 5*time.Minute {
+		t.Errorf("beside a warm start it expects %s", e.Start)
 	}
 }

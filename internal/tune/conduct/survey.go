@@ -108,13 +108,20 @@ func (s *site) expect(ctx context.Context) (e tune.Estimate) {
 	}
 	command := sglangcmd.Parse(s.base.Server.Command, s.env, s.folder)
 	flags := history.FlagsDigest(command.Args, s.env)
-	var took []time.Duration
+	var took, cold []time.Duration // a start that had to compile says little of one that has not
 	for _, l := range launches {
 		for _, a := range l.Attempts {
-			if !a.Ready.IsZero() && a.Key.Flags == flags {
+			switch {
+			case a.Ready.IsZero() || a.Key.Flags != flags:
+			case a.Key.Caches.JIT == history.Cold:
+				cold = append(cold, a.Ready.Sub(a.Began))
+			default:
 				took = append(took, a.Ready.Sub(a.Began))
 			}
 		}
+	}
+	if len(took) == 0 {
+		took = cold
 	}
 	if slices.Sort(took); len(took) > 0 {
 		e.Start = took[len(took)/2]

@@ -24,10 +24,11 @@ type attempt struct {
 	began  time.Time
 	config config.Config
 	at     endpoint
-	server *Launch // nil: it could not be started
-	fault  string  // why not
-	cold   string  // folder of caches of its own; "": it has none
-	empty  bool    // its prefix cache was emptied, and nothing measured since
+	server *Launch      // nil: it could not be started
+	fault  string       // why not
+	cold   string       // folder of caches of its own; "": it has none
+	found  *tune.Caches // before it
+	empty  bool         // its prefix cache was emptied, and nothing measured since
 }
 
 // start writes the trial's launch.toml and starts sglaunch on it.
@@ -38,7 +39,7 @@ func (s *site) start(ctx context.Context, a tune.Launch, t tune.Trial) (running,
 		return at, tune.Launched{}
 	}
 	at.awaitID(ctx)
-	return at, tune.Launched{Launch: a.Launch, ID: at.server.ID(), Command: mask.Argv(at.config.Server.Command)}
+	return at, tune.Launched{Launch: a.Launch, ID: at.server.ID(), Command: mask.Argv(at.config.Server.Command), Caches: at.found}
 }
 
 // open begins the launch. That of the morning is what a person would run: the
@@ -70,6 +71,7 @@ func (at *attempt) open(a tune.Launch) (err error) {
 	if err := writeConfig(file, at.config, head); err != nil {
 		return err
 	}
+	at.found = at.lookAtCaches()
 	at.server, err = startLaunch(at.config.Server.Name, at.state, program{at.program, file, log, env}, morning)
 	return err
 }
@@ -204,7 +206,7 @@ func (at *attempt) ended(stuck bool) tune.Ended {
 			stuck = !at.server.Stop("tune: it does not end", at.longestStop())
 		}
 	}
-	e := tune.Ended{Launch: at.n, Outcome: "stopped", Took: time.Since(at.began), Unkillable: stuck}
+	e := tune.Ended{Launch: at.n, Outcome: "stopped", Took: time.Since(at.began), Unkillable: stuck, Caches: at.lookAtCaches()}
 	if !stuck {
 		_ = os.RemoveAll(at.cold) // some 10 GB of kernels that no other launch uses
 	}

@@ -15,7 +15,7 @@ var nightHTML string
 var page = template.Must(template.New("night").Funcs(template.FuncMap{
 	"verdict": verdict, "serving": serving, "percent": percent, "listed": listed, "energy": energy, "fresh": fresh, "remark": remark,
 	"left": left, "failures": failures, "figures": figures, "figure": figure, "command": command, "commands": commands,
-	"clock": clock, "brief": brief, "clockOn": clockOn, "handOut": handOut, "measuredOn": measuredOn, "emptied": emptied, "answers": answerRows, "state": state, "rows": rows, "spoilt": spoilt,
+	"clock": clock, "brief": brief, "clockOn": clockOn, "handOut": handOut, "measuredOn": measuredOn, "emptied": emptied, "caches": caches, "answers": answerRows, "state": state, "rows": rows, "spoilt": spoilt,
 	"hundred": func(x float64) string { return figureText(100 * x) },
 	"change":  func(x float64) string { return percent(1 + x) },
 	"bottom":  func(height, up int) int { return height - up },

@@ -50,6 +50,9 @@ func head(line liner, s tune.Summary) {
 	if text := emptied(s); text != "" {
 		line("Of the prefix cache: %s.", text)
 	}
+	if text := caches(s); text != "" {
+		line("Caches of kernels and tuning results: %s.", cell(text))
+	}
 	if s.Broke != nil {
 		line("\nThe trials ended early: %s.", cell(s.Broke.Text))
 	}

@@ -107,13 +107,26 @@ func (p *player) step() bool {
 			Requested: 100, Completed: 100, Seconds: 100, Generated: int(100 * rate), Metrics: map[string]float64{"output_throughput": rate, "p99_ttft_ms": 1e5 / rate, "mean_tpot_ms": 1000 * float64(do.Point.Concurrency) / rate},
 		}, File: "launches/1/chat@8.jsonl", Window: tune.Window{Celsius: 60 + float64(p.launches%4), ClockMHz: 1965, Watts: 3200, LimitWatts: 4000, PState: "P0", Joules: 320_000, PowerCap: powerCap(p.trial), Emptied: emptied, Opening: &tune.Opening{Computed: 1024}}})
 	case tune.Stop:
-		p.write(tune.Ended{Launch: do.Launch, Outcome: "stopped"})
+		p.write(tune.Ended{Launch: do.Launch, Outcome: "stopped", Caches: p.caches(true)})
 	case tune.HandOver:
 		p.write(tune.Serving(do))
 	case tune.End:
 		return false
 	}
 	return true
+}
+
+// caches are those of a trial: the first launch compiles, and one of the trials finds
+// other tactics than the baseline.
+func (p *player) caches(after bool) *tune.Caches {
+	c := &tune.Caches{Folders: []tune.CacheFolder{{Path: "/caches/triton", Files: 3, Bytes: 4096, Digest: "d1"}}, Tactics: map[string]string{"rank_tp0.json": "t1", "rank_tp1.json": "t1"}}
+	if p.launches == 1 && !after {
+		c.Folders[0] = tune.CacheFolder{Path: "/caches/triton", Digest: "d0"}
+	}
+	if strings.Contains(p.trial, "chunked") {
+		c.Tactics["rank_tp1.json"] = "t2"
+	}
+	return c
 }
 
 // sample is what a trial answers: of four prompts the last is answered otherwise by
@@ -147,7 +160,7 @@ func (p *player) launch(do tune.Launch) {
 	p.launches++
 	p.trial = p.names[do.Slot.Trial]
 	p.write(do.Intended)
-	p.write(tune.Launched{Launch: do.Intended.Launch, Command: []string{"python", "-m", "sglang.launch_server", "--chat-template", "it's {{ x }}", p.trial}})
+	p.write(tune.Launched{Launch: do.Intended.Launch, Caches: p.caches(false), Command: []string{"python", "-m", "sglang.launch_server", "--chat-template", "it's {{ x }}", p.trial}})
 	if _, good := rates[p.trial]; !good {
 		p.now = p.now.Add(3 * time.Minute)
 		p.write(tune.Ended{Launch: do.Intended.Launch, Outcome: "crashed", Cause: "oom_graph_capture", Phase: "graph_capture",

@@ -117,19 +117,51 @@ func fresh(t tune.TrialSummary) string {
 
 // remark is what else is to be said of a trial.
 func remark(s tune.Summary, t tune.TrialSummary) string {
+	seen := join(t.Tactics, held(s, t))
 	switch {
 	case s.Verdict != nil && s.Verdict.Winner == t.ID:
-		return join("the winner", held(s, t))
+		return join("the winner", seen)
 	case t.Finding != nil:
-		return join(t.Finding.Text, held(s, t))
+		return join(t.Finding.Text, seen)
 	case t.Skipped != nil:
-		return join(t.Skipped.Text, held(s, t))
+		return join(t.Skipped.Text, seen)
 	}
-	return held(s, t)
+	return seen
 }
 
 // held is what is to be said of the power of a trial's GPUs.
 func held(s tune.Summary, t tune.TrialSummary) string { return join(limited(s, t), heldBack(s, t)) }
+
+// caches says which launches compiled or tuned, and of what nobody knows whether
+// they did; "" = nothing is known of the caches.
+func caches(s tune.Summary) string {
+	var changed []string
+	var newest *tune.Caches
+	for _, l := range s.Launches {
+		if l.Changed() {
+			changed = append(changed, fmt.Sprint(l.N))
+		}
+		if l.Ended != nil && l.Ended.Caches != nil {
+			newest = l.Ended.Caches
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	text := s.Study.Caches + ", as they were found by every launch"
+	if n := len(changed); n > 0 {
+		text = fmt.Sprintf("%s; what launch %s compiled or tuned is new in them", s.Study.Caches, strings.Join(changed[:min(n, 20)], ", "))
+	}
+	if newest.Problem != "" {
+		text += "; " + newest.Problem
+	}
+	for _, f := range newest.Folders {
+		if f.Text != "" {
+			text += fmt.Sprintf("; %s: %s", f.Path, f.Text)
+		}
+	}
+	return text
+}
 
 func join(a, b string) string {
 	if a == "" || b == "" {
