@@ -79,19 +79,9 @@ switch_on() {
 }
 switch_on
 
-# eventually SECONDS WHAT COMMAND... polls a real condition.
-eventually() {
-	local end=$((SECONDS + $1)) what=$2
-	shift 2
-	until "$@" >/dev/null 2>&1; do
-		if [ $SECONDS -ge $end ]; then
-			echo "it never happened that $what" >&2
-			inside journalctl --no-pager -q -n 60 >&2 || cat "$work/boot.log" >&2
-			exit 1
-		fi
-		sleep 0.1
-	done
-}
+# shellcheck source=.ci/claims.sh
+. .ci/claims.sh
+show_why() { inside journalctl --no-pager -q -n 60 || cat "$work/boot.log"; }
 inside() {
 	local init
 	init=$(pgrep -xP "$boot" systemd) || return 1
@@ -105,7 +95,6 @@ status() { inside "$work/sglaunch" status --json good; }
 # field NAME reads a number of the status: a pid, an attempt.
 field() { status | sed -nE "s/.*\"$1\":([0-9]+).*/\1/p"; }
 says() { status | grep -q "$1"; }
-expect() { if ! "${@:2}"; then echo "not so: $1" >&2; inside systemctl status --no-pager sglaunch-good sglaunch-wrong >&2 || true; exit 1; fi; }
 told() { echo "  $* (${SECONDS}s)"; }
 
 eventually 60 "systemd is up" up

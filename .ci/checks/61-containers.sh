@@ -48,20 +48,9 @@ dockerd --iptables=false --ip-masq=false --bridge=none --storage-driver=vfs --da
 daemon=$!
 podman=(podman --root "$work/podman/data" --runroot "$work/podman/run" --storage-driver vfs --cgroup-manager cgroupfs --runtime crun)
 
-# eventually SECONDS WHAT COMMAND... polls a real condition.
-eventually() {
-	local end=$((SECONDS + $1)) what=$2
-	shift 2
-	until "$@" >/dev/null 2>&1; do
-		if [ $SECONDS -ge $end ]; then
-			echo "it never happened that $what" >&2
-			tail -n 20 "$work/said" "$work/docker/log" >&2
-			exit 1
-		fi
-		sleep 0.1
-	done
-}
-expect() { if ! "${@:2}"; then echo "not so: $1" >&2; tail -n 30 "$work/said" >&2; exit 1; fi; }
+# shellcheck source=.ci/claims.sh
+. .ci/claims.sh
+show_why() { tail -n 30 "$work/said" "$work/docker/log"; }
 sglaunch() { SGLAUNCH_STATE=$work/state "$work/sglaunch" "$@"; }
 # field NAME reads a number of the status: a pid, an attempt.
 field() { sglaunch status --json boxed | grep -oE "\"$1\":[1-9][0-9]*" | sed -n '1s/.*://p'; }

@@ -43,19 +43,9 @@ serve() {
 	cat "$work/fuse.log" >&2
 	exit 1
 }
-# eventually SECONDS WHAT COMMAND... polls a real condition.
-eventually() {
-	local end=$((SECONDS + $1)) what=$2
-	shift 2
-	until "$@" >/dev/null 2>&1; do
-		if [ $SECONDS -ge $end ]; then
-			echo "it never happened that $what" >&2
-			cat "$work/said" >&2
-			exit 1
-		fi
-		sleep 0.1
-	done
-}
+# shellcheck source=.ci/claims.sh
+. .ci/claims.sh
+show_why() { cat "$work/said"; }
 # launch CONFIG MOMENT: runs until it has said so; its process is $launch.
 launch() {
 	"$work/bin/sglaunch" run -c "$work/s/$1" >"$work/out" 2>"$work/said" &

@@ -20,23 +20,12 @@ fi
 shellcheck examples/sglang.sbatch
 
 work=$(mktemp -d -p /var/tmp sglaunch-slurm.XXXXXX)
-# eventually SECONDS WHAT COMMAND... polls a real condition.
-eventually() {
-	local end=$((SECONDS + $1)) what=$2
-	shift 2
-	until "$@" >/dev/null 2>&1; do
-		if [ $SECONDS -ge $end ]; then
-			echo "it never happened that $what" >&2
-			tail -n 40 "$work"/*.out "$work"/job.* >&2 || true
-			exit 1
-		fi
-		sleep 0.2
-	done
-}
+# shellcheck source=.ci/claims.sh
+. .ci/claims.sh
+show_why() { tail -n 60 "$work"/*.out "$work"/job.*; }
 # shellcheck source=.ci/slurm/cluster.sh
 . .ci/slurm/cluster.sh
 trap 'stop_cluster; rm -rf "$work"' EXIT
-expect() { if ! "${@:2}"; then echo "not so: $1" >&2; tail -n 60 "$work"/job.* >&2 || true; exit 1; fi; }
 
 mkdir -p "$work/bin" "$work/model" "$work/lib/sglang"
 go build -o "$work/bin/sglaunch" ./cmd/sglaunch
