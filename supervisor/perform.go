@@ -146,9 +146,10 @@ func inOrder(stands machine.Body, asked []int, granted bool) []machine.Body {
 }
 
 // unheard are the wishes to end that reached the shim and no supervisor: the one
-// before died of something else at that moment. A hangup is no such wish.
-func unheard(asked []int, heard int) []int {
-	stops := slices.DeleteFunc(slices.Clone(asked), func(sig int) bool { return sig == int(unix.SIGHUP) })
+// before died of something else at that moment. A hangup is one where a terminal
+// has vanished.
+func unheard(asked []int, heard int, terminal bool) []int {
+	stops := slices.DeleteFunc(slices.Clone(asked), func(sig int) bool { return sig == int(unix.SIGHUP) && !terminal })
 	return stops[min(heard, len(stops)):]
 }
 

@@ -46,7 +46,7 @@ func Serve(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) error
 	gone := make(chan error, 1)
 	go func() { gone <- hands.reader.Run() }()
 	ended := make(chan int, 1)
-	first := inOrder(l.first, unheard(hello.Asked, l.machine.Asks()), hello.Granted)
+	first := inOrder(l.first, unheard(hello.Asked, l.machine.Asks(), hello.Terminal), hello.Granted)
 	go func() { ended <- loop.Run(first...) }()
 
 	select {

@@ -9,14 +9,16 @@ import (
 // A stop that reached the shim while no supervisor lived is not lost.
 func TestUnheard(t *testing.T) {
 	for name, c := range map[string]struct {
-		asked []int
-		heard int
-		want  []int
+		asked    []int
+		heard    int
+		terminal bool
+		want     []int
 	}{
-		"nothing": {nil, 0, nil}, "heard": {[]int{15}, 1, []int{}}, "not heard": {[]int{15}, 0, []int{15}},
-		"the second": {[]int{15, 2}, 1, []int{2}}, "a hangup": {[]int{1}, 0, []int{}}, "by the socket too": {[]int{15}, 3, []int{}},
+		"nothing": {nil, 0, false, nil}, "heard": {[]int{15}, 1, false, []int{}}, "not heard": {[]int{15}, 0, false, []int{15}},
+		"the second": {[]int{15, 2}, 1, false, []int{2}}, "by the socket too": {[]int{15}, 3, false, []int{}},
+		"a reload": {[]int{1}, 0, false, []int{}}, "a terminal that vanished": {[]int{1}, 0, true, []int{1}},
 	} {
-		if diff := cmp.Diff(c.want, unheard(c.asked, c.heard)); diff != "" {
+		if diff := cmp.Diff(c.want, unheard(c.asked, c.heard, c.terminal)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -63,7 +63,8 @@
 //     once, whatever the supervisor does, and the next one is told so (Granted),
 //     or the end would look like somebody else's. A blind shim acts on the first:
 //     SIGTERM to the server, a grace, SIGKILL; the second skips the grace.
-//   - SIGHUP: told to the supervisor.
+//   - SIGHUP: told to the supervisor. Where the launch belongs to a terminal it is a
+//     wish to end, which the next supervisor hears of like of any other.
 //   - SIGUSR1, SIGUSR2, SIGQUIT: to the server. SIGQUIT too, since a scheduler
 //     that lost its parent is our child, and SGLang's children send SIGQUIT to
 //     their parent when they fail.

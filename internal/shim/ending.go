@@ -20,6 +20,7 @@ const (
 type ending struct {
 	finish     *wire.Message // the decision, and the exit status
 	asks       int           // SIGINT and SIGTERM so far
+	wished     bool          // one of them, or the terminal has vanished
 	hurries    int
 	lastChance bool // the supervisor that runs now is the last one
 	killed     bool // the end's own kill has been tried
@@ -44,7 +45,7 @@ func (s *shim) finish(m wire.Message) {
 // finishAlone ends the launch without a supervisor's word.
 func (s *shim) finishAlone() {
 	code := exitAgain
-	if s.end.asks > 0 {
+	if s.end.wished {
 		code = 0
 	}
 	if s.facts.Lease != "" {

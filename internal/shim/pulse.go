@@ -30,7 +30,7 @@ func (s *shim) feel() {
 		return
 	}
 	p, most := &s.sup.pulse, unansweredMost
-	if s.end.asks > 0 {
+	if s.end.wished {
 		most = unansweredAsked
 	}
 	if p.felt && p.missed >= most {

@@ -15,15 +15,23 @@ import (
 // the end was asked for. The server does not notice.
 func TestStoppedSupervisorIsReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
-		every  time.Duration
-		asked  bool
-		silent string
+		every    time.Duration
+		asked    unix.Signal // 0: nobody asks
+		terminal bool
+		silent   string
 	}{
-		"in service": {20 * time.Millisecond, false, "480ms"},
-		"asked":      {time.Second, true, "2s"},
+		"in service":                {20 * time.Millisecond, 0, false, "480ms"},
+		"asked":                     {time.Second, unix.SIGTERM, false, "2s"},
+		"the terminal has vanished": {time.Second, unix.SIGHUP, true, "2s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, rigOptions{durations: durations{PingEvery: c.every}})
+			o := rigOptions{}
+			if c.terminal {
+				o, _, _ = person(t)
+				o.stdout, o.stderr = nil, nil
+			}
+			o.durations = durations{PingEvery: c.every}
+			r := newRig(t, o)
 			p := r.supervisor()
 			server := p.spawn(r.spec(1, "sleep", "1000"))
 			p.await(wire.Ping)
@@ -33,13 +41,13 @@ func TestStoppedSupervisorIsReplaced(t *testing.T) {
 			if err := unix.Kill(p.pid, unix.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			if c.asked {
-				r.signal(unix.SIGTERM)
+			if c.asked != 0 {
+				r.signal(c.asked)
 			}
 			next := r.supervisor()
 			r.stderr.await(t, fmt.Sprintf("sglaunch: the supervisor is given up: it has answered nothing for %s\n", c.silent))
 			r.stderr.await(t, "sglaunch: the supervisor ended (signal 9 (SIGKILL)); it is started again\n")
-			if h := next.hello; h.Exited != nil || len(h.Asked) > 0 != c.asked {
+			if h := next.hello; h.Exited != nil || len(h.Asked) > 0 != (c.asked != 0) || h.Terminal != c.terminal {
 				t.Errorf("hello: %+v", h)
 			}
 			if !proc.Alive(proc.ID{PID: server.PID, Start: server.Start}) {

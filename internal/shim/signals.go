@@ -70,6 +70,7 @@ func (s *shim) signalled(sig syscall.Signal) {
 func (s *shim) asked(sig syscall.Signal) {
 	s.facts.asked(int(sig))
 	s.send(wire.Message{Type: wire.Asked, Sig: int(sig)})
+	s.end.wished = s.end.wished || sig != unix.SIGHUP || s.facts.Terminal
 	if sig == unix.SIGHUP {
 		if s.sup.blind && s.facts.Terminal {
 			s.stopAlone()
