@@ -47,7 +47,7 @@ not needed, else 12.`,
 			} else {
 				err = printPlan(newPalette(c.OutOrStdout(), flags.color), p, r)
 				if told := printWrong(c.Context(), c.OutOrStdout(), r); told != nil { // a plan is good without it
-					fmt.Fprintf(c.ErrOrStderr(), "sglaunch: %v\n", told)
+					complain(c.ErrOrStderr(), told.Error(), "")
 				}
 			}
 			if err != nil {

@@ -43,21 +43,21 @@ func printHeld(w io.Writer, held []patch.Held) error {
 		return err
 	}
 	for _, h := range held {
-		fmt.Fprintf(w, "%-8s %s\n", h.State, h.Path)
+		linef(w, "%-8s %s", h.State, h.Path)
 		if len(h.Patches) > 0 {
-			fmt.Fprintf(w, "         patches   %s\n", strings.Join(h.Patches, ", "))
+			linef(w, "         patches   %s", strings.Join(h.Patches, ", "))
 		}
 		for _, o := range h.Launches {
-			fmt.Fprintf(w, "         needed by %s%s\n", o.Launch, lifeOf(o))
+			linef(w, "         needed by %s%s", o.Launch, lifeOf(o))
 		}
 		if h.Kept {
 			fmt.Fprintf(w, "         kept until it is reverted by hand\n")
 		}
 		switch {
 		case h.State == patch.Drifted:
-			fmt.Fprintf(w, "         somebody changed it; the original is kept in %s\n", h.Original)
+			linef(w, "         somebody changed it; the original is kept in %s", h.Original)
 		case h.State == patch.Missing:
-			fmt.Fprintf(w, "         it is gone; the original is kept in %s\n", h.Original)
+			linef(w, "         it is gone; the original is kept in %s", h.Original)
 		case len(h.Launches) == 0 && !h.Kept:
 			fmt.Fprintf(w, "         needed by nobody: sglaunch recover restores the file\n")
 		}
@@ -139,7 +139,7 @@ func printReverted(w io.Writer, r *patch.Reverted) {
 		{"what it held is kept in", r.Aside},
 	} {
 		for _, path := range list.paths {
-			fmt.Fprintf(w, "%s  %s\n", list.word, path)
+			linef(w, "%s  %s", list.word, path)
 		}
 	}
 	if len(r.Restored)+len(r.Clean)+len(r.Leased)+len(r.Drifted) == 0 {

@@ -43,7 +43,7 @@ installed file is not touched.`,
 				return &exitError{exitPatch, err, "--python names another interpreter"}
 			}
 			if !found.Release {
-				fmt.Fprintf(c.ErrOrStderr(), "sglaunch: %s is not known to be as released; the patch will be for its present content\n", found.Path)
+				complain(c.ErrOrStderr(), found.Path+" is not known to be as released; the patch will be for its present content", "")
 			}
 			changed, err := edit(c.Context(), found)
 			if err != nil {

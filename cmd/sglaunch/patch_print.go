@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"sglaunch/internal/visible"
 	"sglaunch/patch"
 )
 
@@ -21,6 +22,11 @@ func newPalette(w io.Writer, mode string) palette {
 	file, isFile := fileOf(w)
 	auto := isFile && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
 	return palette{w, mode == "always" || mode == "auto" && auto}
+}
+
+// linef writes one line that holds words of others: of a patch, a package, a path.
+func linef(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, visible.Line(fmt.Sprintf(format, args...)))
 }
 
 const (
@@ -38,7 +44,7 @@ func (p palette) paint(code, text string) string {
 }
 
 func printPlan(out palette, p *patch.Plan, r request) error {
-	fmt.Fprintf(out.w, "interpreter %s, Python %s\n", p.Interpreter.Python, p.Python)
+	linef(out.w, "interpreter %s, Python %s", p.Interpreter.Python, p.Python)
 	for _, t := range p.Targets {
 		fmt.Fprintln(out.w)
 		printTarget(out, t)
@@ -49,7 +55,7 @@ func printPlan(out palette, p *patch.Plan, r request) error {
 			continue
 		}
 		if why := resolved.Unmet(r.argv); why != "" {
-			fmt.Fprintf(out.w, "\n%s cannot have an effect with this command: %s\n", out.paint(bold, resolved.Name), why)
+			fmt.Fprintf(out.w, "\n%s cannot have an effect with this command: %s\n", out.paint(bold, visible.Line(resolved.Name)), visible.Line(why))
 		}
 	}
 	return nil
@@ -69,9 +75,9 @@ func outcomeOf(out palette, t patch.Target) string {
 }
 
 func printTarget(out palette, t patch.Target) {
-	fmt.Fprintf(out.w, "%s  %s  %s\n", out.paint(bold, t.Patch), t.State, outcomeOf(out, t))
+	fmt.Fprintf(out.w, "%s  %s  %s\n", out.paint(bold, visible.Line(t.Patch)), t.State, outcomeOf(out, t))
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(out.w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
+		linef(out.w, "  %-9s %s", name, fmt.Sprintf(format, args...))
 	}
 	if t.Path != "" {
 		row("file", "%s", t.Path)
@@ -104,9 +110,11 @@ func variantOf(t patch.Target) string {
 	return fmt.Sprintf(", variant %d", t.Variant)
 }
 
+// printDiff shows what would change. A person decides by it: what cannot be seen
+// in a file is written as its escape.
 func printDiff(out palette, diff string) {
 	for line := range strings.Lines(diff) {
-		text := strings.TrimSuffix(line, "\n")
+		text := visible.Source(strings.TrimSuffix(line, "\n"))
 		switch {
 		case strings.HasPrefix(text, "+++"), strings.HasPrefix(text, "---"):
 			text = out.paint(bold, text)
@@ -127,7 +135,7 @@ func printApplied(w io.Writer, a *patch.Applied) error {
 		return err
 	}
 	for _, path := range a.Files {
-		fmt.Fprintf(w, "applied  %s\n", path)
+		linef(w, "applied  %s", path)
 	}
 	_, err := fmt.Fprintln(w, "they stay until: sglaunch patch revert")
 	return err

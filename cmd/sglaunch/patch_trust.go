@@ -38,8 +38,8 @@ again.`,
 			if n == 0 {
 				return &exitError{1, fmt.Errorf("cannot trust %q again: nothing is known against a patch of that name", args[0]), "sglaunch patch plan names those that are left out"}
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is used again\n", args[0])
-			return err
+			linef(c.OutOrStdout(), "%s is used again", args[0])
+			return nil
 		},
 	}
 }
@@ -71,7 +71,8 @@ func printWrong(ctx context.Context, w io.Writer, r request) error {
 	for _, m := range marks {
 		for _, p := range r.patches {
 			if p.Label() == m.Patch && m.FlashInfer == now && m.Content == supervisor.PatchContent(p) {
-				fmt.Fprintf(w, "\nleft out by a launch: %s\n", supervisor.TellWrong(m))
+				fmt.Fprintln(w)
+				linef(w, "left out by a launch: %s", supervisor.TellWrong(m))
 			}
 		}
 	}

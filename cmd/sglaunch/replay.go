@@ -45,7 +45,7 @@ and where entries are missing: what follows them cannot be compared.`,
 				fmt.Fprintf(c.ErrOrStderr(), "sglaunch: %d lines were torn by a sudden death and left out\n", torn)
 			}
 			for _, d := range differences {
-				fmt.Fprintf(c.ErrOrStderr(), "sglaunch: %s\n", d)
+				complain(c.ErrOrStderr(), fmt.Sprint(d), "")
 			}
 			if len(differences) > 0 {
 				return quietExit(1)

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sglaunch/internal/config"
+	"sglaunch/internal/visible"
 )
 
 // Exit codes: an interface to service managers and schedulers, see README.
@@ -113,17 +115,31 @@ func printError(w io.Writer, err error) {
 	var list config.Errors
 	if errors.As(err, &list) {
 		for _, e := range list {
-			fmt.Fprintf(w, "sglaunch: %v\n", e)
-			if e.Hint != "" {
-				fmt.Fprintf(w, "sglaunch: hint: %s\n", e.Hint)
-			}
+			complain(w, e.Error(), e.Hint)
 		}
 		return
 	}
-	fmt.Fprintf(w, "sglaunch: %v\n", err)
 	var exit *exitError
-	if errors.As(err, &exit) && exit.hint != "" {
-		fmt.Fprintf(w, "sglaunch: hint: %s\n", exit.hint)
+	hint := ""
+	if errors.As(err, &exit) {
+		hint = exit.hint
+	}
+	complain(w, err.Error(), hint)
+}
+
+// complain tells what is wrong, on lines of our own. The words may be a server's, a
+// client's or a file's: what they hold cannot be taken for another line of ours,
+// nor be obeyed by a terminal.
+func complain(w io.Writer, text, hint string) {
+	first, rest, more := strings.Cut(text, "\n")
+	fmt.Fprintf(w, "sglaunch: %s\n", visible.Line(first))
+	if more {
+		for line := range strings.SplitSeq(strings.TrimSuffix(rest, "\n"), "\n") {
+			fmt.Fprintf(w, "  %s\n", visible.Line(line))
+		}
+	}
+	if hint != "" {
+		fmt.Fprintf(w, "sglaunch: hint: %s\n", visible.Line(hint))
 	}
 }
 

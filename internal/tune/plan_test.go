@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sglaunch/internal/visible"
 )
 
 // outlook is a machine on which nothing is unknown.
@@ -108,5 +110,19 @@ func TestMinutes(t *testing.T) {
 		if got := Minutes(d); got != want {
 			t.Errorf("%s is %s, want %s", d, got, want)
 		}
+	}
+}
+
+// What a study names cannot be taken for a line of the plan, nor be obeyed by a
+// terminal.
+func TestThePlanIsNotForged(t *testing.T) {
+	s := newActor(t).study
+	s.Trials = []Explicit{{Name: "mine\x1b[2J\nrefused: all", Set: map[string]Value{"--a": TextValue("1")}}}
+	p, err := NewPlan(s, outlook())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := p.Text(); !strings.Contains(text, "    1  mine[2J refused: all\n") || text != visible.Lines(text) {
+		t.Errorf("the plan says %q", text)
 	}
 }

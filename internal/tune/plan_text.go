@@ -5,13 +5,15 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"sglaunch/internal/visible"
 )
 
 // Text is the plan for a person: trials in their order, the arithmetic, and what
 // is wrong with it.
 func (p Plan) Text() string {
 	var b strings.Builder
-	line := func(text string, args ...any) { fmt.Fprintf(&b, text+"\n", args...) }
+	line := func(text string, args ...any) { b.WriteString(visible.Line(fmt.Sprintf(text, args...)) + "\n") }
 	one := p.Expect.Launch(len(p.Study.Points()))
 	line("%s: %d trials and the baseline, %s, by %s", p.Study.Name, len(p.Trials)-1, p.Study.Search, p.Deadline.Format("Mon 15:04 MST"))
 	for i, t := range p.Trials[1:] {

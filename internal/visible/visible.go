@@ -4,8 +4,11 @@
 package visible
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Line makes one line of a text, of what can be seen only. Nothing is left that
@@ -22,4 +25,33 @@ func Line(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "?"))
+}
+
+// Lines does the same to each line of a text, whose ends at "\n" stay.
+func Lines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Line(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Source shows a line of source to somebody who decides about it: what cannot be
+// seen is not left out but written as its escape, so that nothing of it is missed.
+// Tabs stay.
+func Source(line string) string {
+	var b strings.Builder
+	for len(line) > 0 {
+		r, size := utf8.DecodeRuneInString(line)
+		switch quoted := strconv.QuoteRune(r); {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, line[0])
+		case r == '\t' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		line = line[size:]
+	}
+	return b.String()
 }

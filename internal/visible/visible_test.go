@@ -39,3 +39,27 @@ func TestLineShowsAll(t *testing.T) {
 		}
 	})
 }
+
+func TestLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "",
+		"a\x1b[1m\r\n\n\u202eb\n": "a[1m \n\nb\n",
+	} {
+		if got := Lines(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestSource(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                "",
+		"\tx = 'é' # it's \\n, 没有":        "\tx = 'é' # it's \\n, 没有",
+		"a\x1b[2Jb\r":                     `a\x1b[2Jb\r`,
+		"if user\u202e#\u2066:\u00a0\xff": `if user\u202e#\u2066:\u00a0\xff`,
+	} {
+		if got := Source(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 // teller puts records into words for a person: trials by their names.
@@ -16,8 +17,10 @@ type teller struct {
 // lineMost is how long a line may be: the rest is in the report.
 const lineMost = 200
 
-// line is a record as one line; "" for those that say nothing new.
-func (t *teller) line(r tune.Record) string { return clip(t.words(r), lineMost) }
+// line is a record as one line, of what can be seen only: others' words are in it,
+// and it goes to terminals and to systemd, where a line of its own would be an
+// order. "" for those that say nothing new.
+func (t *teller) line(r tune.Record) string { return clip(visible.Line(t.words(r)), lineMost) }
 
 func (t *teller) words(r tune.Record) string {
 	switch b := r.Body.(type) {

@@ -1,11 +1,13 @@
 package conduct
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/bench"
+	"sglaunch/internal/visible"
 )
 
 // What a person reads while the night runs.
@@ -34,5 +36,27 @@ func TestLines(t *testing.T) {
 		if got := words.line(tune.Record{Body: c.body}); got != c.want {
 			t.Errorf("%T:\n got %q\nwant %q", c.body, got, c.want)
 		}
+	}
+}
+
+// Others' words in a record or a status are one line, of what can be seen: on a
+// terminal a line of its own would be taken for ours, and systemd would obey it.
+func TestOthersWordsAreNotObeyed(t *testing.T) {
+	const evil = "boom\x1b[2J\nREADY=1\r\nsglaunch: ready\u202e"
+	const want = "boom[2J READY=1  sglaunch: ready"
+	words := teller{}
+	if got := words.line(tune.Record{Body: tune.Ended{Launch: 2, Outcome: "crashed", Text: evil}}); got != "launch 2 crashed: "+want {
+		t.Errorf("a record is told as %q", got)
+	}
+	var b strings.Builder
+	st := Status{Study: evil, Now: &Now{Launch: 1, Name: evil, Point: evil}, Verdict: evil, Serving: evil, Text: evil + evil}
+	if err := st.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(b.String(), "\n"); lines != 6 {
+		t.Errorf("it has %d lines", lines)
+	}
+	if strings.Count(b.String(), want) != 7 || b.String() != visible.Lines(b.String()) {
+		t.Errorf("a status is told as %q", b.String())
 	}
 }

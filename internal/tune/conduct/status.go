@@ -10,6 +10,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 // Status is a night as its journal shows it. It may be read while the night is
@@ -136,11 +137,11 @@ func (st Status) Print(w io.Writer) error {
 	case st.Running:
 		state = "running"
 	}
-	fmt.Fprintf(w, "%s: %s", st.Study, state)
+	head := st.Study + ": " + state
 	if !st.Began.IsZero() {
-		fmt.Fprintf(w, ", began %s, deadline %s", st.Began.Local().Format("Mon 15:04"), st.Deadline.Local().Format("Mon 15:04"))
+		head += fmt.Sprintf(", began %s, deadline %s", st.Began.Local().Format("Mon 15:04"), st.Deadline.Local().Format("Mon 15:04"))
 	}
-	fmt.Fprintf(w, "\n  trials: %d, %d measured, %d left out; %d launches, %d failed\n", st.Trials, st.Measured, st.Skipped, st.Launches, st.Failed)
+	lines := []string{head, fmt.Sprintf("  trials: %d, %d measured, %d left out; %d launches, %d failed", st.Trials, st.Measured, st.Skipped, st.Launches, st.Failed)}
 	if n := st.Now; n != nil {
 		doing := "starts"
 		switch {
@@ -149,16 +150,21 @@ func (st Status) Print(w io.Writer) error {
 		case n.Ready:
 			doing = "is ready"
 		}
-		fmt.Fprintf(w, "  now: launch %d (%s: %s) %s, %s in\n", n.Launch, n.Stage, n.Name, doing, round(st.Time.Sub(n.Since)))
+		lines = append(lines, fmt.Sprintf("  now: launch %d (%s: %s) %s, %s in", n.Launch, n.Stage, n.Name, doing, round(st.Time.Sub(n.Since))))
 	}
 	if st.Verdict != "" {
-		fmt.Fprintf(w, "  verdict: %s\n", st.Verdict)
+		lines = append(lines, "  verdict: "+st.Verdict)
 	}
 	if st.Serving != "" {
-		fmt.Fprintf(w, "  serving: %s\n", st.Serving)
+		lines = append(lines, "  serving: "+st.Serving)
 	}
 	if st.Text != "" && st.Text != st.Verdict {
-		fmt.Fprintf(w, "  newest: %s\n", st.Text)
+		lines = append(lines, "  newest: "+st.Text)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, visible.Line(line)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

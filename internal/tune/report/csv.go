@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 // CSV writes one row for each run of a bench client and each point that was left
@@ -18,7 +19,7 @@ func CSV(w io.Writer, s tune.Summary) error {
 	head := []string{"launch", "stage", "round", "trial", "name", "began", "ready_seconds", "state", "ratio", "load", "concurrency",
 		"requested", "completed", "failed", "throttled", "power_cap", "pressure", "client", "lag", "clock_mhz", "celsius", "watts", "limit_watts", "pstate",
 		"joules", "generated", "joules_per_1000_tokens", "invalid", "file"}
-	if err := out.Write(append(head, names...)); err != nil {
+	if err := out.Write(harmless(append(head, names...))); err != nil {
 		return err
 	}
 	for _, l := range s.Launches {
@@ -27,7 +28,7 @@ func CSV(w io.Writer, s tune.Summary) error {
 			runs = []tune.Measured{{}}
 		}
 		for _, m := range runs {
-			if err := out.Write(csvRow(s, l, m, names)); err != nil {
+			if err := out.Write(harmless(csvRow(s, l, m, names))); err != nil {
 				return err
 			}
 		}
@@ -38,14 +39,14 @@ func CSV(w io.Writer, s tune.Summary) error {
 
 func csvRow(s tune.Summary, l tune.LaunchSummary, m tune.Measured, names []string) []string {
 	row := []string{
-		strconv.Itoa(l.N), string(l.Slot.Stage), strconv.Itoa(l.Slot.Round), l.Trial.ID, text(l.Trial.Name), l.Began.Format(time.RFC3339),
+		strconv.Itoa(l.N), string(l.Slot.Stage), strconv.Itoa(l.Slot.Round), l.Trial.ID, l.Trial.Name, l.Began.Format(time.RFC3339),
 	}
 	if l.Ready != nil {
 		row = append(row, number(l.Ready.Took.Seconds()))
 	} else {
 		row = append(row, "")
 	}
-	row = append(row, text(state(l)), number(l.Ratio), m.Point.Load, whole(m.Point.Concurrency),
+	row = append(row, state(l), number(l.Ratio), m.Point.Load, whole(m.Point.Concurrency),
 		whole(m.Result.Requested), whole(m.Result.Completed), whole(m.Result.Failed),
 		number(m.Window.Throttled), number(m.Window.PowerCap), number(m.Window.Pressure), number(m.Window.Client), number(m.Window.Lag), number(m.Window.ClockMHz), number(m.Window.Celsius), number(m.Window.Watts), number(m.Window.LimitWatts), m.Window.PState,
 		number(m.Window.Joules), whole(m.Result.Generated), number(m.PerThousand()))
@@ -56,7 +57,7 @@ func csvRow(s tune.Summary, l tune.LaunchSummary, m tune.Measured, names []strin
 	case len(rows(l)) > 0:
 		why = strings.Join(append(s.Study.Invalid(m), s.Study.Broken(m)), "; ")
 	}
-	row = append(row, text(strings.Trim(why, "; ")), text(m.File))
+	row = append(row, strings.Trim(why, "; "), m.File)
 	for _, metric := range names {
 		if x, ok := m.Result.Metrics[metric]; ok {
 			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
@@ -82,10 +83,16 @@ func whole(n int) string {
 	return strconv.Itoa(n)
 }
 
-// text keeps a spreadsheet from taking words of a log for a formula.
-func text(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		return "'" + s
+// harmless keeps a terminal from obeying what is in a row, and a spreadsheet from
+// taking words of a log for a formula.
+func harmless(row []string) []string {
+	for i, cell := range row {
+		cell = visible.Line(cell)
+		_, err := strconv.ParseFloat(cell, 64)
+		if word := strings.TrimLeft(cell, " "); err != nil && word != "" && strings.ContainsRune("=+-@＝＋－＠", []rune(word)[0]) {
+			cell = "'" + cell
+		}
+		row[i] = cell
 	}
-	return s
+	return row
 }

@@ -5,8 +5,10 @@ import (
 	"html/template"
 	"io"
 	"strconv"
+	"strings"
 
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 //go:embed night.html
@@ -38,7 +40,12 @@ func HTML(w io.Writer, s tune.Summary) error {
 	if p, ok := drawPareto(s); ok {
 		data.Pareto = &p
 	}
-	return page.Execute(w, data)
+	var b strings.Builder
+	if err := page.Execute(&b, data); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, visible.Lines(b.String()))
+	return err
 }
 
 func figureText(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }

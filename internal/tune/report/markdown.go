@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 // Markdown writes the night for a person who reads it in a terminal or a ticket.
@@ -31,7 +32,7 @@ func Markdown(w io.Writer, s tune.Summary) error {
 	for _, l := range commands(s) {
 		line("%s:\n\n```\n%s\n```\n", cell(l.Trial.Name), fenced(command(l.Command)))
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, visible.Lines(b.String()))
 	return err
 }
 
@@ -117,7 +118,7 @@ func markdownFailures(line liner, s tune.Summary) {
 			line("(%s)", cell(l.Ended.Log))
 		}
 		if len(l.Ended.Excerpt) > 0 {
-			line("\n```\n%s\n```", fenced(strings.Join(l.Ended.Excerpt, "\n")))
+			line("\n```\n%s\n```", fenced(l.Ended.Excerpt...))
 		}
 		line("")
 	}
@@ -190,5 +191,11 @@ func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'").Replace(text)
 }
 
-// fenced keeps a text within its fence.
-func fenced(text string) string { return strings.ReplaceAll(text, "```", "'''") }
+// fenced keeps lines within their fence.
+func fenced(lines ...string) string {
+	kept := make([]string, len(lines))
+	for i, line := range lines {
+		kept[i] = strings.ReplaceAll(visible.Line(line), "```", "'''")
+	}
+	return strings.Join(kept, "\n")
+}

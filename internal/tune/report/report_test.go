@@ -7,7 +7,9 @@ import (
 	"flag"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/bench"
+	"sglaunch/internal/visible"
 )
 
 var update = flag.Bool("update", false, "write the golden reports anew")
@@ -224,18 +227,88 @@ func TestThePageStandsAlone(t *testing.T) {
 	}
 }
 
+// evil are words of a server that want to be obeyed: by a terminal, by a reader who
+// trusts our lines, by a spreadsheet.
+const evil = "=HYPERLINK(\"x\")\x1b[2J\r\nsglaunch: ready\u202e\x9b1m"
+
+// A command is one line, which bash reads as what it was.
+func TestCommandIsPasted(t *testing.T) {
+	argv := []string{"printf", "%s|", "plain", "", "it's {{ x }}", "two\nlines, it's \x1b[1m \\ \"x\" \u202e", "\xff"}
+	line := command(argv)
+	if line != visible.Line(line) {
+		t.Errorf("it cannot be seen: %q", line)
+	}
+	got, err := exec.Command("bash", "-c", "LC_ALL=C.UTF-8; "+line).Output()
+	if want := strings.Join(argv[2:], "|") + "|"; err != nil || string(got) != want {
+		t.Errorf("%s gives %q, want %q: %v", line, got, want, err)
+	}
+}
+
+// Whatever others wrote, a report holds lines of ours, of what can be seen.
+func TestNothingInAReportIsObeyed(t *testing.T) {
+	s := summary(t, 1000)
+	s.Study.Notes, s.Facts.Model, s.Verdict.Text, s.Labels = evil, evil+" sum", evil, []string{evil}
+	for i := range s.Trials {
+		s.Trials[i].Name = evil
+		if s.Trials[i].Skipped != nil {
+			s.Trials[i].Skipped.Text = evil
+		}
+	}
+	for i := range s.Launches {
+		l := &s.Launches[i]
+		l.Trial.Name, l.Why, l.Command = evil, evil, []string{evil}
+		if l.Ended != nil {
+			l.Ended.Text, l.Ended.Log, l.Ended.Excerpt = evil, evil, []string{evil}
+		}
+		for j := range l.Measured {
+			m := &l.Measured[j]
+			m.Problem, m.File, m.Result.Notes = evil, evil, []string{evil}
+		}
+	}
+	for name, write := range map[string]func(io.Writer, tune.Summary) error{"Markdown": Markdown, "CSV": CSV, "HTML": HTML} {
+		var b bytes.Buffer
+		if err := write(&b, s); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			text := strings.TrimSuffix(line, "\n")
+			if text != visible.Line(text) {
+				t.Errorf("%s holds %q", name, text)
+			}
+			if strings.HasPrefix(text, "sglaunch:") && name != "HTML" {
+				t.Errorf("%s has a line that is not its own: %s", name, text)
+			}
+		}
+		if name == "CSV" {
+			noFormulas(t, &b)
+		}
+	}
+}
+
 func TestCSVIsRead(t *testing.T) {
+	s := summary(t, 1000)
+	s.Launches[1].Measured[0].Result.Metrics["mean_tpot_ms"] = -1.5 // a number is a number
 	var b bytes.Buffer
-	if err := CSV(&b, summary(t, 1000)); err != nil {
+	if err := CSV(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := csv.NewReader(&b).ReadAll()
+	if !strings.Contains(b.String(), ",-1.5,") {
+		t.Error("a number below zero is not one any more")
+	}
+	noFormulas(t, &b)
+}
+
+// noFormulas reads a table as a spreadsheet does.
+func noFormulas(t *testing.T, b io.Reader) {
+	t.Helper()
+	rows, err := csv.NewReader(b).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, row := range rows[1:] {
+	for i, row := range rows {
 		for _, c := range row {
-			if c != "" && strings.ContainsRune("=+@", rune(c[0])) {
+			_, err := strconv.ParseFloat(c, 64)
+			if word := strings.TrimSpace(c); err != nil && word != "" && strings.ContainsRune("=+-@", rune(word[0])) {
 				t.Errorf("row %d: a spreadsheet takes %q for a formula", i+1, c)
 			}
 		}

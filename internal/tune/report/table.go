@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 // verdict is the first sentence of every report.
@@ -229,12 +231,16 @@ func figure(m tune.Measured, metric string) string {
 	return figureText(x)
 }
 
-// command is a command line that a shell takes.
+// command is a command line that a shell takes; what cannot be seen in it is
+// written as bash reads it.
 func command(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {
 		quoted[i] = arg
-		if arg == "" || strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") != "" {
+		if visible.Line(arg) != arg {
+			escaped := strconv.Quote(arg)
+			quoted[i] = "$'" + strings.ReplaceAll(escaped[1:len(escaped)-1], "'", `\'`) + "'"
+		} else if arg == "" || strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") != "" {
 			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}
