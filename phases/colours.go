@@ -78,6 +78,17 @@ func bareCode(text []byte) int {
 	return 0
 }
 
+// bareCodes is the length of all such codes at the begin.
+func bareCodes(text []byte) (size int) {
+	for {
+		n := bareCode(text[size:])
+		if n == 0 {
+			return size
+		}
+		size += n
+	}
+}
+
 // uncoloured is a message's text without such codes in it and blanks around it.
 func uncoloured(text []byte) []byte {
 	var plain []byte

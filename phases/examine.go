@@ -17,11 +17,13 @@ const (
 	maxActive   = 32
 )
 
-// unpadded is a message without the spaces that fill its line: copied from a
-// terminal, a line may be as wide as that was. One space is the message's own:
-// "Error in request: " of an exception without words.
+// unpadded is a message without the spaces that fill its line, and without the
+// border behind them: copied from a terminal, a line may be as wide as that was.
+// One space is the message's own: "Error in request: " of an exception without
+// words.
 func unpadded(msg []byte) []byte {
-	if !bytes.HasSuffix(msg, []byte("  ")) {
+	msg, bordered := bytes.CutSuffix(msg, border)
+	if !bordered && !bytes.HasSuffix(msg, []byte("  ")) {
 		return msg
 	}
 	return bytes.TrimRight(msg, " ")

@@ -52,6 +52,7 @@ func (f *fault) stands() bool { return f.strength() >= 5 }
 type failure struct {
 	best    *fault
 	rank    *rankState
+	source  string // who relayed its first line
 	certain bool   // some line of it proves that the launch or server failed
 	hint    *Phase // what the deepest telling frame says of the phase
 	harness bool   // a test program's own traceback: never a failure of the server

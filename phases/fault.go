@@ -113,6 +113,7 @@ func (t *Tracker) openFailure() *failure {
 	}
 	f := l.node.fail(l.rank)
 	if f != nil {
+		f.source = string(l.h.source)
 		f.handled = l.node.handled > 0 && l.line-l.node.handled <= 2
 		l.node.open[l.key] = f
 	}

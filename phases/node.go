@@ -83,6 +83,17 @@ func (n *node) started() bool {
 	return n.ranks.main.moved || len(n.ranks.list) > 0 || len(n.failures) > 0 || n.drained
 }
 
+// isOf tells whether all that was seen of a start are failures that one source
+// relayed: an excerpt may begin inside a traceback.
+func (n *node) isOf(source []byte) bool {
+	for _, f := range n.failures {
+		if f.source != string(source) {
+			return false
+		}
+	}
+	return len(n.failures) > 0 && len(n.ranks.list) == 0 && !n.drained
+}
+
 // isReady: the ready line, or the work of a server whose ready line is not in
 // the excerpt.
 func (n *node) isReady() bool { return n.ready || n.inferred }

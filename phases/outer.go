@@ -7,7 +7,8 @@ import "bytes"
 // h.stamp, a torch rank to h.number.
 //
 // The shapes are those of kubectl and CRI, Docker and Compose, Ray, journald,
-// Slurm (srun --label), cloud log exports, and torch's own.
+// Slurm (srun --label), cloud log exports, and torch's own; the margin of a
+// quotation or of a terminal's border.
 func outerPrefix(text []byte, h *header) int {
 	if len(text) == 0 {
 		return 0
@@ -30,6 +31,8 @@ func outerPrefix(text []byte, h *header) int {
 			}
 		}
 		return slurmPrefix(text, h)
+	case c == '>' || c == border[0]:
+		return marginLen(text)
 	case c >= 'A' && c <= 'Z':
 		if n := exportPrefix(text, h); n > 0 {
 			return n
@@ -42,6 +45,20 @@ func outerPrefix(text []byte, h *header) int {
 		return 0
 	}
 	return composePrefix(text, h)
+}
+
+// border is the line that tmux and others draw beside a text.
+var border = []byte("│")
+
+// marginLen: "> " of a quotation, "│ " of a border.
+func marginLen(text []byte) int {
+	if bytes.HasPrefix(text, border) {
+		return len(border) + skipBlank(text[len(border):])
+	}
+	if text[0] == '>' && len(text) > 1 && text[1] == ' ' {
+		return 2
+	}
+	return 0
 }
 
 // bracketPrefix: "[rank3]: " of torch, "[pod/name/container] " of kubectl,
@@ -107,6 +124,7 @@ func timePrefix(text []byte, h *header) int {
 	for i < len(text) && isTimeByte(text[i]) {
 		i++
 	}
+	i += bareCodes(text[i:])
 	if i >= len(text) || text[i] != ' ' || text[10] == ' ' && (i+1 >= len(text) || text[i+1] != '[') {
 		return 0
 	}
@@ -125,16 +143,21 @@ func timePrefix(text []byte, h *header) int {
 }
 
 // tracingPrefix: " INFO engine.launch: " after the time, as Rust's tracing and
-// servers built on it write.
+// servers built on it write, each word perhaps between codes.
 func tracingPrefix(text []byte) int {
 	rest := bytes.TrimLeft(text, " ")
-	for _, level := range [...]string{"INFO ", "WARN ", "ERROR ", "DEBUG ", "TRACE "} {
+	rest = bytes.TrimLeft(rest[bareCodes(rest):], " ")
+	for _, level := range [...]string{"INFO", "WARN", "ERROR", "DEBUG", "TRACE"} {
 		after, ok := bytes.CutPrefix(rest, []byte(level))
 		if !ok {
 			continue
 		}
+		if after = after[bareCodes(after):]; len(after) == 0 || after[0] != ' ' {
+			return 0
+		}
+		after = after[1:]
 		name := bytes.IndexByte(after, ' ')
-		if name < 2 || after[name-1] != ':' {
+		if name < 2 || !bytes.HasSuffix(uncoloured(after[:name]), []byte(":")) {
 			return 0
 		}
 		return len(text) - len(after) + name + 1

@@ -25,7 +25,12 @@ var relays = map[string]func(n int, line string) string{
 	"slurm":        func(n int, line string) string { return "0: " + line },
 	"export":       func(n int, line string) string { return "ERROR 2026-02-19T05:52:10.509514570Z " + line },
 	"tracing":      func(n int, line string) string { return "2026-02-19T05:52:10.922414Z  INFO engine.launch: " + line },
-	"colour":       func(n int, line string) string { return "\x1b[32m" + line + "\x1b[0m" },
+	"codes": func(n int, line string) string {
+		return "[2m2026-02-19T05:52:10.922414Z[0m [32m INFO[0m [2mengine.launch[0m[2m:[0m " + line
+	},
+	"quote":  func(n int, line string) string { return "> " + line },
+	"border": func(n int, line string) string { return fmt.Sprintf("│ %-100s │", line) },
+	"colour": func(n int, line string) string { return "\x1b[32m" + line + "\x1b[0m" },
 	"json": func(n int, line string) string {
 		data, _ := json.Marshal(map[string]string{"log": line + "\n", "stream": "stderr", "time": "2026-02-19T05:52:10Z"})
 		return string(data)
@@ -157,6 +162,24 @@ func TestSeveralNodesInOneStream(t *testing.T) {
 	}
 }
 
+// TestExcerptOfOneOfSeveral: an output may begin inside a traceback, before a line
+// that only a server prints tells that its relay is one; a bar of others, which
+// nobody relayed, outlives nothing of it.
+func TestExcerptOfOneOfSeveral(t *testing.T) {
+	log := `(Worker pid=7)   File "/x/sglang/srt/managers/schedule_batch.py", line 1602, in get_model_worker_batch
+(Worker pid=7)     f(x)
+(Worker pid=7) RuntimeError: CUDA error: an illegal memory access was encountered
+(Worker pid=7) 
+(Worker pid=7) [2025-05-23 18:02:42] Received sigquit from a child process. It usually means the child failed.
+(Worker pid=5) [2025-05-23 18:02:43] Cache flushed successfully!
+Capturing batches (avail_mem=29.01 GB):  87%|########7 | 20/23 [00:07<00:00,  3.19it/s]
+`
+	r := explainBytes([]byte(log))
+	if r.Root == nil || r.Root.Line != 3 || *r.Cause != "cuda_illegal_access" {
+		t.Errorf("%s", verdictOf(r))
+	}
+}
+
 // TestReadyNeedsEveryNode: the first of two nodes alone is not a ready launch.
 func TestReadyNeedsEveryNode(t *testing.T) {
 	head := "a-1  | [2026-02-19 05:48:02] server_args=ServerArgs(nnodes=2)\nb-1  | [2026-02-19 05:48:02] server_args=ServerArgs(nnodes=2)\n"
@@ -172,7 +195,7 @@ func TestReadyNeedsEveryNode(t *testing.T) {
 // TestHabitOfADullLine: a line that nothing marks is read as well, since behind
 // the prefix an exception may stand.
 func TestHabitOfADullLine(t *testing.T) {
-	log := strings.Repeat("> [2026-02-19 05:48:02 TP0] Load weight begin. avail mem=138.20 GB\n", 3) + "> FooError: bar\n"
+	log := strings.Repeat("~ [2026-02-19 05:48:02 TP0] Load weight begin. avail mem=138.20 GB\n", 3) + "~ FooError: bar\n"
 	for name, explain := range map[string]func() Report{
 		"live": func() Report { return explainBytes([]byte(log)) },
 		"file": func() Report { r, _ := Read(strings.NewReader(log), BuiltinRules()); return r },

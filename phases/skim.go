@@ -98,7 +98,8 @@ func (t *Tracker) marks(p *piece, h *header) marks {
 // mayKnow tells whether a message without marks may yet be special by itself: a
 // short literal, a frame, an exception.
 func (s *RuleSet) mayKnow(h *header) bool {
-	return s.concern(unpadded(h.msg)) || !h.stamped && (isFrame(h.msg) || exceptionType(h.msg, false) != nil)
+	msg := unpadded(h.msg)
+	return s.concern(msg) || !h.stamped && (isFrame(msg) || exceptionType(msg, false) != nil)
 }
 
 // isPrefixed tells whether an unmarked line may hold more than the prefix at its

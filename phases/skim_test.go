@@ -41,7 +41,7 @@ func everything(t *Tracker, log []byte, chunk int) (all []string) {
 
 // fragments of lines, in the order in which a line is put together.
 var fragments = [][]string{
-	{"", "", "", "sglang-1  | ", "[pod/a/b] ", "2: ", "2025-07-25T07:53:08.217Z ", "[rank3]: ", "Feb 19 05:52:10 gpu-7 sglang[4711]: ", "\x1b[32m", "[31m", "\x1b(B", "\x1b]8;;x\x1b\\", "\x1b]0;"},
+	{"", "", "", "sglang-1  | ", "[pod/a/b] ", "2: ", "2025-07-25T07:53:08.217Z ", "[rank3]: ", "Feb 19 05:52:10 gpu-7 sglang[4711]: ", "\x1b[32m", "[31m", "> ", "│ ", "│", "[2m2026-02-19T05:52:10.922414Z[0m [32m INFO[0m [2ma[0m[2m:[0m ", "\x1b(B", "\x1b]8;;x\x1b\\", "\x1b]0;"},
 	{
 		"", "", "[2026-02-19 05:48:02] ", "[2026-02-19 05:48:03 TP0] ", "[2026-02-19 05:48:03 TP1] ", "[05:48:03 DP1 TP3] ", "[TP2] ",
 		"[abcd-ef-gh ij:kl:mn TP0] ", "2026-02-19 05:52:10 TP0] ", "[2026-02-19 13:48:02] [TP1] ", "[2026-02-19 13:48:02] [2026-02-19 05:48:02 TP1] ",
@@ -56,7 +56,7 @@ var fragments = [][]string{
 		"CUDA out of memory. Tried to allocate 24.00 MiB.", "KV cache pool is full. Retract requests. #retracted_reqs: 1",
 		"\x1b[31mERROR\x1b[0m something", `{"log":"[2026-02-19 05:48:02] Decode batch\n"}`, "Terminated", "corrupted double-linked list",
 		"a [2026-02-19 05:48:02 TP0] Memory pool end. avail mem=4 GB", "SIGTERM received, draining",
-		"Aborted                                                                 ", "Decode batch, \x1b]0;x\a#running-req: 3",
+		"Aborted                                                                 ", "AssertionError   │", "ValueError: bad   │", "Decode batch, \x1b]0;x\a#running-req: 3",
 		"\x1b]8;;http://x\x1b\\CUDA out of memory. Tried to allocate 24.00 MiB.\x1b]8;;\x1b\\", "Decode batch, \x1b]0;x #running-req: 3", "\x1b_x\x1b\\Killed", "\x1bP1Killed",
 		"Decode batch, #running-req: 3, #token: [2026-02-19 05:48:02 TP1] CUDA out of memory. Tried to allocate 24.00 MiB.",
 	},

@@ -227,7 +227,7 @@ func (t *Tracker) nodeOf(h *header) *node {
 	if !h.stamped || len(t.nodes) >= maxNodes {
 		return t.current
 	}
-	if first := t.nodes[0]; len(t.nodes) == 1 && !first.sglang && !first.started() {
+	if first := t.nodes[0]; len(t.nodes) == 1 && !first.sglang && (!first.started() || first.isOf(h.source)) {
 		delete(t.bySource, first.source)
 		first.source = string(h.source)
 		t.bySource[first.source] = first
