@@ -27,9 +27,10 @@ import (
 //go:embed sitecustomize.py
 var standIns []byte
 
-// layouts are releases whose clients differ: without server_info, with it, with
-// shared data sets, after the move to sglang.benchmark, and a new one.
-var layouts = []string{"0.4.6.post5", "0.5.7", "0.5.10", "0.5.18", "0.5.23"}
+// layouts are releases whose clients differ: without server_info, bench_one_batch_server
+// before and after it wrote all that it printed, with shared data sets, after the
+// move to sglang.benchmark, and a new one.
+var layouts = []string{"0.4.6.post5", "0.5.4", "0.5.6", "0.5.7", "0.5.10", "0.5.18", "0.5.23"}
 
 // needs are the packages that the clients cannot do without.
 var needs = []string{"numpy", "aiohttp", "requests", "tqdm", "msgspec", "orjson", "pybase64", "pillow", "pydantic", "tabulate", "regex"}

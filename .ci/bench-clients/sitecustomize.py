@@ -129,11 +129,34 @@ KNOWN = {
 TOKENIZER = {"get_tokenizer": lambda *args, **options: Tokenizer()}
 
 
+class Offline(importlib.abc.Loader):
+    """Runs a module's own file, then gives it what it would download."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        if hasattr(module, "download_and_cache_file"):
+            module.download_and_cache_file = sharegpt
+
+
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name, path=None, target=None):
         def below(names):
             return any(name == top or name.startswith(top + ".") for top in names)
 
+        if name == "sglang.bench_serving":
+            spec = importlib.machinery.PathFinder.find_spec(name, path)
+            if spec is not None:
+                spec.loader = Offline(spec.loader)
+            return spec
         if below(ABSENT) and not below(REAL):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
 

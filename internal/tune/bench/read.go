@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 )
 
 // MaxBytes bounds what is read of a client's file, and of its output.
@@ -36,6 +38,9 @@ func Read(kind string, file, output []byte, requested int) (Result, error) {
 	}
 	if printed {
 		r.compare(table)
+	}
+	if r.Format == OneBatch {
+		r.addPrinted(output)
 	}
 	if r.Failed > 0 && r.Error == "" {
 		r.Error = printedError(output)
@@ -112,6 +117,30 @@ func (o object) oneBatch() (Result, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d answers stopped early", early))
 	}
 	return r, nil
+}
+
+// batchRow is a row that bench_one_batch_server prints. Up to 0.5.4 it writes less
+// into its file than it prints; up to 0.4 with capitals.
+var batchRow = regexp.MustCompile(`(?im)^(input throughput|ttft): ([0-9.]+) (?:tok/s|s)\r?$`)
+
+// addPrinted takes from what the client printed last what its file lacks.
+func (r *Result) addPrinted(output []byte) {
+	printed := map[string]float64{}
+	for _, m := range batchRow.FindAllSubmatch(output, -1) {
+		x, err := strconv.ParseFloat(string(m[2]), 64)
+		switch {
+		case err != nil || x <= 0:
+		case m[1][0]|0x20 == 't':
+			printed["max_ttft_ms"] = 1000 * x
+		default:
+			printed["input_throughput"] = x
+		}
+	}
+	for metric, x := range printed {
+		if _, there := r.Metrics[metric]; !there {
+			r.Metrics[metric] = x
+		}
+	}
 }
 
 // honest takes the figures from a run that completed nothing: a latency of 0 ms
