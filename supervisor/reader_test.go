@@ -2,9 +2,12 @@ package supervisor
 
 import (
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sglaunch/internal/shim/wire"
 	"sglaunch/phases"
@@ -76,5 +79,36 @@ func TestPlacesInTheOutput(t *testing.T) {
 		if got := heard(t, c.hello, c.send); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+// What reads the output stands back for the server where processors are few; what
+// decides does not.
+func TestReadingStandsBack(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	nice := func() int {
+		is, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		return 20 - is
+	}
+	before := nice()
+	ours, theirs := net.Pipe()
+	var reading int
+	r := NewReader(wire.NewConn(ours), nil, &wire.Hello{}, func(int, machine.Body) { reading = nice() })
+	done := make(chan error)
+	go func() { done <- r.Run() }()
+	shim := wire.NewConn(theirs)
+	if err := shim.Send(wire.Message{Type: wire.TreeGone}); err != nil {
+		t.Fatal(err)
+	}
+	shim.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if want := min(before+readNice, 19); reading != want || nice() != before {
+		t.Errorf("nice %d, reading %d, want %d", nice(), reading, want)
 	}
 }

@@ -3,6 +3,7 @@ package shim
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -20,6 +21,11 @@ const (
 	exitPatched = 12 // a patch could not be reverted
 	exitLeft    = 13 // processes would not go
 )
+
+// leastProcs is how many goroutines may be in the kernel at once before the runtime
+// takes from those that are what they run Go code with, and they have to get it back:
+// in a flood of output one reads the terminal while three write.
+const leastProcs = 4
 
 // Options says what a shim serves. Supervisor is required.
 type Options struct {
@@ -117,6 +123,7 @@ type shim struct {
 // returns when nothing of the launch lives and everything is written.
 func Run(o Options) int {
 	debug.SetTraceback("crash") // a panic must not end with status 2, which means something else
+	runtime.GOMAXPROCS(max(leastProcs, runtime.GOMAXPROCS(0)))
 	s := &shim{o: o.withDefaults(), events: make(chan func(), 64), sids: map[int]bool{}, watchSoon: newBell()}
 	if err := s.open(); err != nil {
 		fmt.Fprintf(s.o.Stderr, "sglaunch: %v\n", err)
