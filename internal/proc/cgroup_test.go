@@ -139,6 +139,26 @@ func TestCgroupEndsWhoShowsNoOtherSign(t *testing.T) {
 	killAll(t, Membership{Cgroup: c})
 }
 
+// The blow waits for no look, which a storm of births may hold up for long: neither
+// that to the cgroup nor that to those who are known.
+func TestFirstBlowWaitsForNoLook(t *testing.T) {
+	_, known := child(t, "sh", "-c", "echo up; exec sleep 1000")
+	struck := []Proc{known}
+	c := testCgroup(t)
+	if c != nil {
+		struck = append(struck, stray(t, c, "exec sleep 1000"))
+	}
+	slow := func() ([]Proc, bool, error) {
+		for _, p := range struck {
+			eventually(t, "the end before a look has ended", func() bool { return !Alive(p.ID) })
+		}
+		return nil, true, nil
+	}
+	if gone, left := EndAll(t.Context(), struck[:1], slow, c); !gone {
+		t.Errorf("left %+v", left)
+	}
+}
+
 // Where the kernel cannot kill a cgroup at one blow its members are struck one by
 // one.
 func TestCgroupIsASignOfMembership(t *testing.T) {
@@ -153,7 +173,7 @@ func TestCgroupIsASignOfMembership(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if gone, left := EndAll(ctx, h.look, nil); !gone || c.Populated() {
+	if gone, left := EndAll(ctx, nil, h.look, nil); !gone || c.Populated() {
 		t.Errorf("left %+v", left)
 	}
 }

@@ -30,18 +30,21 @@ const (
 // else left are the living (Condition says why one may not go). Whoever is the
 // parent of members must reap meanwhile.
 func KillAll(ctx context.Context, m Membership) (gone bool, left []Proc) {
-	return EndAll(ctx, newHunt(m).look, m.Cgroup)
+	return EndAll(ctx, nil, newHunt(m).look, m.Cgroup)
 }
 
 // EndAll is KillAll for whoever knows better who belongs, such as the parent of
 // orphans: look returns the living members, and whether it has seen everybody.
 // The cgroup of the attempt, nil where it has none, dies as a whole and is
-// removed.
-func EndAll(ctx context.Context, look func() (members []Proc, complete bool, err error), c *Cgroup) (gone bool, left []Proc) {
+// removed. It and the members known already are struck before the first look: in a
+// storm of births a look may take longer than there is time.
+func EndAll(ctx context.Context, known []Proc, look func() (members []Proc, complete bool, err error), c *Cgroup) (gone bool, left []Proc) {
 	own := 0 // our own session is never struck as a whole
 	if self, err := Identify(os.Getpid()); err == nil {
 		own = self.Session
 	}
+	_ = c.Kill() // where it cannot, the members are struck one by one
+	strike(known, false, own)
 	none, wait := 0, shortWait
 	for round := 0; ; round++ {
 		members, complete, err := look()
@@ -56,7 +59,7 @@ func EndAll(ctx context.Context, look func() (members []Proc, complete bool, err
 		if none = 0; err != nil {
 			wait = longWait
 		}
-		_ = c.Kill() // where it cannot, the members are struck one by one
+		_ = c.Kill()
 		news := strike(members, round >= stubborn, own)
 		if ctx.Err() != nil {
 			return false, members

@@ -352,7 +352,7 @@ func TestKillAllEndsForkers(t *testing.T) {
 			defer close(stop)
 			go reapStrays(stop)
 			began := time.Now()
-			gone, left := EndAll(ctx, func() ([]Proc, bool, error) {
+			gone, left := EndAll(ctx, nil, func() ([]Proc, bool, error) {
 				_, _, err := tree.Scan()
 				return tree.Members(Ours), tree.Complete(), err
 			}, nil)

@@ -30,11 +30,11 @@ func (s *shim) kill(limit time.Duration) {
 	}
 	s.srv.killing = true
 	s.srv.kills++
-	attempt, number, cgroup := s.facts.Attempt, s.srv.kills, s.srv.cgroup
+	attempt, number, cgroup, known := s.facts.Attempt, s.srv.kills, s.srv.cgroup, s.memberList()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		gone, left := proc.EndAll(ctx, s.muster, cgroup)
+		gone, left := proc.EndAll(ctx, known, s.muster, cgroup)
 		s.do(func() {
 			if s.facts.Attempt == attempt && (gone || s.srv.killing) { // good news count late too
 				s.killed(gone, left)

@@ -88,6 +88,21 @@ func TestReplayDecidesTheSame(t *testing.T) {
 	}
 }
 
+// What a decision tells in a struct is the same when it comes out of the journal.
+func TestReplayOfAStructDecidesTheSame(t *testing.T) {
+	left := machine.TreeLeft{Procs: []wire.Proc{{PID: 7, Start: 9, PPID: 1, Comm: "python", Cmd: "python -m sglang", State: "D"}}}
+	data, err := os.ReadFile(writeEvents(t, append(script(), machine.Event{Seq: 8, At: t0.Add(7 * time.Second), Attempt: 1, Body: left})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), `"processes":[`) {
+		t.Fatal("the processes were not told:", string(data))
+	}
+	if differences, _, err := Replay(strings.NewReader(string(data)), nil); err != nil || len(differences) != 0 {
+		t.Errorf("differences %v, %v", differences, err)
+	}
+}
+
 // A journal whose decisions were others is told, step by step.
 func TestReplayTellsDifferences(t *testing.T) {
 	path := writeScript(t)
@@ -194,6 +209,11 @@ func newTestMachine(t *testing.T, o machine.Options) *machine.Machine {
 
 func writeScript(t *testing.T) string {
 	t.Helper()
+	return writeEvents(t, script())
+}
+
+func writeEvents(t *testing.T, events []machine.Event) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	options := machine.DefaultOptions()
 	options.SGLang = true
@@ -202,7 +222,7 @@ func writeScript(t *testing.T) string {
 		t.Fatal(err)
 	}
 	m := newTestMachine(t, options)
-	for _, e := range script() {
+	for _, e := range events {
 		j.Add(Entry{Event: e, Effects: m.Step(e)})
 	}
 	if err := j.Close(10 * time.Second); err != nil {

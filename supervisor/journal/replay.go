@@ -1,11 +1,11 @@
 package journal
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 
 	"sglaunch/supervisor/machine"
 )
@@ -66,14 +66,23 @@ func (e Entry) gap(next uint64) string {
 	return ""
 }
 
-// sameEffects compares by what the journal would hold.
+// sameEffects compares by what the journal would hold once it was read again: what
+// was a struct when it was decided is a table then, in another order.
 func sameEffects(a, b []machine.Effect) bool {
 	if len(a) == 0 && len(b) == 0 {
 		return true
 	}
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	x, errX := asRead(a)
+	y, errY := asRead(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+func asRead(effects []machine.Effect) (content any, err error) {
+	text, err := json.Marshal(effects)
+	if err == nil {
+		err = json.Unmarshal(text, &content)
+	}
+	return content, err
 }
 
 // Fold brings a machine to where the entries of a journal left it and counts
