@@ -54,7 +54,7 @@ func (n *Night) crests() map[string]Point {
 	return crests
 }
 
-// inOrder is the order of an open launch's points: the crests, then, of a launch
+// inOrder puts the points of an open launch into their order: the crests, then, of a launch
 // that is behind at them, what is above them, then the others.
 func (n *Night) inOrder(l *launch, points []Point) []Point {
 	if !l.open() {
@@ -71,7 +71,6 @@ func (n *Night) inOrder(l *launch, points []Point) []Point {
 		}
 		return 2
 	}
-	points = slices.Clone(points)
 	slices.SortStableFunc(points, func(a, b Point) int { return place(a) - place(b) })
 	return points
 }
@@ -81,10 +80,10 @@ func (n *Night) inOrder(l *launch, points []Point) []Point {
 // by; gap is by how much. It is not while a crest was not measured yet, or not
 // in a way that counts.
 func (n *Night) behind(l *launch, crests map[string]Point) (gap float64, is bool) {
-	base, ok := n.beside(l)
-	if !ok || len(crests) == 0 {
+	if len(crests) == 0 {
 		return 0, false
 	}
+	baseline := n.samples(BaselineID, Screen, Narrow) // some, or nobody would lead
 	reached := 0.0
 	for load, crest := range crests {
 		at, most := false, 0.0
@@ -99,9 +98,8 @@ func (n *Night) behind(l *launch, crests map[string]Point) (gap float64, is bool
 		reached += math.Log(most) / float64(len(crests))
 	}
 	_, lead, _ := n.leader()
-	gap = base + lead - reached
-	least := math.Log1p(n.plan.Study.MinimumEffect)
-	return gap, gap > least+n.apart(n.samples(BaselineID, Screen, Narrow))
+	gap = baseline[len(baseline)-1].score + lead - reached
+	return gap, gap > math.Log1p(n.plan.Study.MinimumEffect)+n.apart(baseline)
 }
 
 // needless is what need not be measured any more of an open launch whose next

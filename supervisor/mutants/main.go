@@ -45,7 +45,7 @@ var rooms = []room{{
 }, {
 	dir: "internal/tune",
 	files: []string{
-		"class.go", "clock.go", "confirm.go", "expand.go", "morning.go", "next.go", "night.go", "notice.go", "pointing.go", "ratio.go",
+		"behind.go", "class.go", "clock.go", "confirm.go", "expand.go", "morning.go", "next.go", "night.go", "notice.go", "pointing.go", "ratio.go",
 		"schedule.go", "score.go", "skip.go", "window.go",
 	},
 	suites: []string{"^TestScripts$", "."},
