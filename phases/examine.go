@@ -44,7 +44,7 @@ func (t *Tracker) examine() {
 	inFrames := open != nil && open.frames && !open.message && len(msg) > 0 && msg[0] == ' '
 	literal := l.h.marks&markLiteral != 0
 	t.found = nil
-	if literal || t.rules.concern(msg) {
+	if literal {
 		t.found = t.memo.match(msg)
 	}
 	if len(t.found) > 0 && t.noise(msg, open) {

@@ -87,11 +87,14 @@ func (f *failure) place(class []byte) *Rule {
 // is none: "torch.OutOfMemoryError: CUDA out of memory", "AssertionError". In a
 // traceback every dotted name will do; elsewhere it must end like an exception.
 func exceptionType(msg []byte, inTraceback bool) []byte {
+	if len(msg) < 4 || isDigit(msg[0]) || msg[0] == '.' {
+		return nil
+	}
 	end := 0
 	for end < len(msg) && end < 120 && isNameByte(msg[end]) {
 		end++
 	}
-	if end < 4 || msg[0] >= '0' && msg[0] <= '9' || msg[0] == '.' {
+	if end < 4 {
 		return nil
 	}
 	name, rest := msg[:end], bytes.TrimRight(msg[end:], " ")

@@ -61,8 +61,20 @@ func (s *survey) leave(size, lines int) { s.unread, s.unreadLines = size, lines 
 // hold decides about the stretches that the tracker has not read yet: how many of
 // them it is to read now. The others wait for more starts to come.
 func (t *Tracker) hold(held []*stretch) (ready int) {
+	ready, left := t.decide(held)
+	switch {
+	case ready > left:
+		t.leaving = false
+	case left > 0:
+		t.leaving = true
+	}
+	return ready
+}
+
+// decide is hold; of those that are to be read now, left are wholly unread.
+func (t *Tracker) decide(held []*stretch) (ready, left int) {
 	if !t.begunEverywhere() {
-		return len(held)
+		return len(held), 0
 	}
 	sure := 0
 	for sure < len(held) && t.sees(held[sure]) {
@@ -71,11 +83,11 @@ func (t *Tracker) hold(held []*stretch) (ready int) {
 	left, starts := t.leap(held[:sure])
 	switch waiting := len(held) - left; {
 	case sure < len(held), starts*maxHeld <= waiting*maxEarlier:
-		return len(held)
+		return len(held), left
 	case waiting == maxHeld:
-		return left + 1
+		return left + 1, left
 	}
-	return left
+	return left, left
 }
 
 // begunEverywhere tells whether every node has begun an attempt: another start is

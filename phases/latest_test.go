@@ -152,8 +152,8 @@ func TestLatestIsAllThatIsRead(t *testing.T) {
 			tracker.brief = true
 			read := 0
 			skip := tracker.split.skip
-			tracker.split.skip = func(from, to int) (size, lines int) {
-				if size, lines = skip(from, to); lines == 0 {
+			tracker.split.skip = func(from int) (size, lines int) {
+				if size, lines = skip(from); lines == 0 {
 					read++
 				}
 				return size, lines
@@ -186,4 +186,36 @@ func TestEarlierAreTold(t *testing.T) {
 			t.Errorf("%d attempts: no %q in\n%s", count, want, text.String())
 		}
 	}
+}
+
+// TestHasty: a hasty survey sees what decides about leaving as well as a full one
+// does, and makes up for the rest where the chunk is read after all.
+func TestHasty(t *testing.T) {
+	for name, log := range hardToLeave() {
+		full, hasty := newSurvey(BuiltinRules()), newSurvey(BuiltinRules())
+		full.look([]byte(log))
+		hasty.hasty = true
+		hasty.look([]byte(log))
+		if !slices.Equal(full.starts, hasty.starts) || full.hides != hasty.hides || full.lines != hasty.lines {
+			t.Errorf("%s: %d and %d starts, hidden %t and %t", name, len(full.starts), len(hasty.starts), full.hides, hasty.hides)
+		}
+		if want, got := full.names(), hasty.names(); !slices.Equal(want, got) {
+			t.Errorf("%s: sources %q and %q", name, want, got)
+		}
+		hasty.leave(10, 1)
+		hasty.ready()
+		if !slices.Equal(full.runs, hasty.runs) || hasty.unread != 10 {
+			t.Errorf("%s: %d and %d runs", name, len(full.runs), len(hasty.runs))
+		}
+	}
+}
+
+// names are the sources that a stamped line named, in their order.
+func (s *survey) names() (all []string) {
+	for i, name := range s.voices.sources {
+		if s.named>>i&1 != 0 {
+			all = append(all, string(name))
+		}
+	}
+	return all
 }

@@ -3,7 +3,6 @@ package phases
 import (
 	"encoding/binary"
 	"math/bits"
-	"strings"
 )
 
 // A matcher finds which of many literals stand in a text. It looks at samples
@@ -61,7 +60,7 @@ func newMatcher(literals []literal, window int) *matcher {
 }
 
 // rarest finds the window of a literal that ordinary text is least likely to
-// hold: one whose samples are no pieces of words, of the rarest letters.
+// hold: one whose samples are no pieces of words, or of the rarest letters.
 func rarest(lit string, window, width int) (at int) {
 	best := -1
 	for i := 0; i+window <= len(lit); i++ {
@@ -77,7 +76,7 @@ func rarest(lit string, window, width int) (at int) {
 }
 
 // commonness guesses how often ordinary text holds a sample: very often where
-// it is a piece of one word.
+// it is a piece of words.
 func commonness(sample string) (common int) {
 	letters := 0
 	for _, c := range []byte(sample) {
@@ -86,16 +85,16 @@ func commonness(sample string) (common int) {
 			letters++
 		}
 	}
-	inside := strings.TrimSpace(sample)
-	if letters == len(inside) && letters >= len(sample)-1 {
+	if letters == len(sample) {
 		common += 200
 	}
 	return common
 }
 
-// letterRanks orders the small letters by how often they are met, the rarest is 1.
+// letterRanks orders what words are written with by how often it is met, the
+// rarest is 1.
 var letterRanks = func() (ranks [256]int) {
-	for i, c := range []byte("zqjxkvbpgwyfmculdhrsnioate") {
+	for i, c := range []byte("zqjxkvbpgwyfmculdhrsnioate ") {
 		ranks[c] = i + 1
 	}
 	return ranks
@@ -191,6 +190,12 @@ func (h *hitSet) add(n int) {
 		h.words = append(h.words, 0)
 	}
 	h.words[n>>6] |= 1 << (n & 63)
+}
+
+func (h *hitSet) remove(n int) {
+	if n>>6 < len(h.words) {
+		h.words[n>>6] &^= 1 << (n & 63)
+	}
 }
 
 func (h *hitSet) has(n int) bool { return n>>6 < len(h.words) && h.words[n>>6]>>(n&63)&1 != 0 }

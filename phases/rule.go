@@ -51,7 +51,7 @@ var severities = []Severity{SeverityDetail, SeverityFault, SeverityWrapper, Seve
 const (
 	minLiteral   = 6
 	longLiteral  = 8
-	wideLiteral  = 11 // from here on, samples tell most
+	wideLiteral  = 9 // from here on, long samples tell them apart
 	shortMessage = 64
 )
 

@@ -19,9 +19,9 @@ type RuleSet struct {
 	rules    []*Rule
 	byID     map[string]*Rule
 	expected []int    // numbers of the rules that every start matches
-	long     *matcher // of literals from wideLiteral on
-	plain    *matcher // of those below
-	short    *matcher // of those below longLiteral
+	wide     *matcher // of literals from wideLiteral on
+	narrow   *matcher // of those below
+	short    []int    // numbers of the rules that are only looked for in short messages
 }
 
 var builtin = sync.OnceValue(func() *RuleSet {
@@ -92,8 +92,8 @@ func (s *RuleSet) Rule(id string) (*Rule, bool) {
 // newRuleSet indexes valid rules and builds their matcher.
 func newRuleSet(rules []*Rule) (*RuleSet, error) {
 	set := &RuleSet{rules: rules, byID: make(map[string]*Rule, len(rules))}
-	var short, plain []literal
-	long := []literal{{text: string(tracebackHead), number: -1}, {text: string(serverArgs), number: -1}}
+	wide := []literal{{text: string(tracebackHead), number: -1}, {text: string(serverArgs), number: -1}}
+	narrow := []literal{{text: string(ncclMark), number: -1}}
 	for i, r := range rules {
 		r.prepare()
 		if other := set.byID[r.ID]; other != nil {
@@ -103,32 +103,27 @@ func newRuleSet(rules []*Rule) (*RuleSet, error) {
 		if r.Expected {
 			set.expected = append(set.expected, i)
 		}
-		switch l := (literal{text: r.Lit, number: i}); {
-		case len(r.Lit) >= wideLiteral:
-			long = append(long, l)
-		case len(r.Lit) >= longLiteral:
-			plain = append(plain, l)
-		default:
-			short = append(short, l)
+		if len(r.Lit) < longLiteral {
+			set.short = append(set.short, i)
+		}
+		if l := (literal{text: r.Lit, number: i}); len(r.Lit) >= wideLiteral {
+			wide = append(wide, l)
+		} else {
+			narrow = append(narrow, l)
 		}
 	}
-	set.long = newMatcher(long, wideLiteral)
-	set.plain = newMatcher(plain, longLiteral)
-	set.short = newMatcher(short, minLiteral)
+	set.wide = newMatcher(wide, wideLiteral)
+	set.narrow = newMatcher(narrow, minLiteral)
 	return set, nil
 }
 
 // find adds the numbers of the rules whose literal stands in a message.
 func (s *RuleSet) find(msg []byte, found *hitSet) {
-	s.long.find(msg, found)
-	s.plain.find(msg, found)
-	if len(msg) <= shortMessage {
-		s.short.find(msg, found)
+	s.wide.find(msg, found)
+	s.narrow.find(msg, found)
+	if len(msg) > shortMessage {
+		for _, number := range s.short {
+			found.remove(number)
+		}
 	}
-}
-
-// concern tells whether a message that holds no literal of those that are looked
-// for at any length may yet hold one of the short ones.
-func (s *RuleSet) concern(msg []byte) bool {
-	return len(msg) <= shortMessage && s.short.first(msg, 0) < len(msg)
 }

@@ -8,19 +8,15 @@ type marks uint8
 
 const (
 	markStamp   marks = 1 << iota // the begin of SGLang's prefix, behind the first byte
-	markNCCL                      // perhaps a GPU's number
 	markPipe                      // perhaps who relayed it
 	markEscape                    // colours and other escape sequences
 	markPercent                   // perhaps a bar
-	markLiteral                   // the literal of a rule, or one that the tracker looks for
+	markLiteral                   // the literal of a rule, or a text that the tracker looks for
 
 	markAll = markLiteral<<1 - 1
 )
 
-var (
-	stampMark = []byte("[20")
-	ncclWord  = []byte("NCCL ")
-)
+var stampMark = []byte("[20")
 
 // A scout runs ahead through one chunk and remembers where the next of each
 // thing stands that a line may hold. So a thing that is rare is searched for in
@@ -29,11 +25,11 @@ type scout struct {
 	rules *RuleSet
 	chunk []byte
 
-	newline, redraw, escape, pipe int // where the next one stands, once looked for
+	newline, redraw, escape, pipe, glue int // where the next one stands, once looked for
 
-	ahead                             int // where the look ahead ends
-	stamp, nccl, percent, long, plain int // where the next one stands before that, else ahead
-	nearest                           int // of those of the line above
+	ahead                        int // where the look ahead ends
+	stamp, percent, wide, narrow int // where the next one stands before that, else ahead
+	nearest                      int // of those of the line above
 }
 
 // lookAhead is how far, where the lines that somebody asks about stand close
@@ -42,7 +38,8 @@ const lookAhead = 4 << 10
 
 // begin takes a new chunk.
 func (s *scout) begin(chunk []byte) {
-	s.chunk, s.newline, s.redraw, s.escape, s.pipe, s.ahead = chunk, -1, -1, -1, -1, 0
+	s.chunk, s.ahead = chunk, 0
+	s.newline, s.redraw, s.escape, s.pipe, s.glue = -1, -1, -1, -1, -1
 }
 
 // end is where the piece that begins at from ends: at \n, \r or with the chunk.
@@ -77,6 +74,14 @@ func (s *scout) nextPipe(from int) int {
 	return s.pipe
 }
 
+// nextStamp is where the next prefix of SGLang's may begin, else the end of the chunk.
+func (s *scout) nextStamp(from int) int {
+	if s.glue < from {
+		s.glue = wordAt(s.chunk, stampMark, from)
+	}
+	return s.glue
+}
+
 // drawn is where the next line stands that is more than its text.
 func (s *scout) drawn(from int) int { return min(s.nextRedraw(from), s.nextEscape(from)) }
 
@@ -89,7 +94,7 @@ func (s *scout) look(from, to int) (m marks) {
 			reach = max(to, from+lookAhead)
 		}
 		s.ahead = min(len(s.chunk), reach)
-		s.stamp, s.nccl, s.percent, s.long, s.plain, s.nearest = -1, -1, -1, -1, -1, -1
+		s.stamp, s.percent, s.wide, s.narrow, s.nearest = -1, -1, -1, -1, -1
 	}
 	if s.nearest >= to {
 		return 0
@@ -98,22 +103,19 @@ func (s *scout) look(from, to int) (m marks) {
 	if s.stamp <= from {
 		s.stamp = wordAt(text, stampMark, min(from+1, len(text)))
 	}
-	if s.nccl < from {
-		s.nccl = wordAt(text, ncclWord, from)
-	}
 	if s.percent < from {
 		s.percent = byteAt(text, '%', from)
 	}
-	if s.long < from {
-		s.long = s.rules.long.first(text, from)
+	if s.wide < from {
+		s.wide = s.rules.wide.first(text, from)
 	}
-	if s.plain < from {
-		s.plain = s.rules.plain.first(text, from)
+	if s.narrow < from {
+		s.narrow = s.rules.narrow.first(text, from)
 	}
-	literal := min(s.long, s.plain)
+	literal := min(s.wide, s.narrow)
 	pipe, escape := s.nextPipe(from), s.nextEscape(from)
-	s.nearest = min(s.stamp, s.nccl, pipe, escape, s.percent, literal)
-	for mark, at := range [...]int{s.stamp, s.nccl, pipe, escape, s.percent, literal} {
+	s.nearest = min(s.stamp, pipe, escape, s.percent, literal)
+	for mark, at := range [...]int{s.stamp, pipe, escape, s.percent, literal} {
 		if at < to {
 			m |= 1 << mark
 		}

@@ -31,26 +31,27 @@ func (h *header) isRoutine() bool {
 	return h.stamped && (isBatch(h.msg) || isRequest(h.msg)) && bytes.IndexByte(h.msg, '[') < 0
 }
 
-// skip passes over as many lines as it can from a place of the chunk on, none of
-// which ends behind another. It returns how many they are and how long.
-func (t *Tracker) skip(from, to int) (size, lines int) {
+// skip passes over as many lines as it can from a place of the chunk on. It returns
+// how many they are and how long.
+func (t *Tracker) skip(from int) (size, lines int) {
 	switch {
 	case t.plodding:
 		return 0, 0
 	case t.survey != nil:
 		return t.survey.pass(t, from)
 	}
-	return t.stride(t.split.scout.chunk[from:to])
+	return t.stride(from)
 }
 
-// stride passes over the requests and batches at the begin of p, where a server
-// is known to serve and prints without relays. What it passes over, the long way
-// would pass over too.
-func (t *Tracker) stride(p []byte) (size, lines int) {
+// stride passes over the requests and batches from there on, where a server is
+// known to serve and prints without relays. What it passes over, the long way would
+// pass over too.
+func (t *Tracker) stride(from int) (size, lines int) {
 	n := t.current
 	if !n.serves() || n.source != "" || len(n.open) > 0 || t.prefix.habit.known() {
 		return 0, 0
 	}
+	p := t.split.scout.chunk[from:t.split.scout.drawn(from)]
 	var h header
 	for size < len(p) && p[size] == '[' {
 		end := bytes.IndexByte(p[size:], '\n')
@@ -78,7 +79,7 @@ func (t *Tracker) dull(p *piece, h *header) bool {
 		return false
 	}
 	n := t.current
-	if n.source != "" || len(n.open) > 0 || t.prefix.habit.known() || isPrefixed(h) || t.rules.mayKnow(h) {
+	if n.source != "" || len(n.open) > 0 || t.prefix.habit.known() || isPrefixed(h) || h.raises() {
 		return false
 	}
 	return t.pass(n, h, p.to > 0)
@@ -95,11 +96,10 @@ func (t *Tracker) marks(p *piece, h *header) marks {
 	return t.split.marks(p)
 }
 
-// mayKnow tells whether a message without marks may yet be special by itself: a
-// short literal, a frame, an exception.
-func (s *RuleSet) mayKnow(h *header) bool {
+// raises tells whether a line without marks may yet be of a traceback.
+func (h *header) raises() bool {
 	msg := unpadded(h.msg)
-	return s.concern(msg) || !h.stamped && (isFrame(msg) || exceptionType(msg, false) != nil)
+	return !h.stamped && (isFrame(msg) || exceptionType(msg, false) != nil)
 }
 
 // isPrefixed tells whether an unmarked line may hold more than the prefix at its

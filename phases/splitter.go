@@ -19,13 +19,13 @@ type piece struct {
 // keeps at most maxPiece bytes.
 type splitter struct {
 	scout  scout
-	skip   func(from, to int) (size, lines int) // how many lines from there on in the chunk need no look; nil: none
-	next   piece                                // what is handed out
-	tail   []byte                               // the begin of a piece whose end has not come yet
-	offset int64                                // of the next byte
-	start  int64                                // of the piece in tail
-	line   int                                  // lines ended so far
-	open   bool                                 // bytes have come since the last \n
+	skip   func(from int) (size, lines int) // how many lines from there on in the chunk need no look; nil: none
+	next   piece                            // what is handed out
+	tail   []byte                           // the begin of a piece whose end has not come yet
+	offset int64                            // of the next byte
+	start  int64                            // of the piece in tail
+	line   int                              // lines ended so far
+	open   bool                             // bytes have come since the last \n
 }
 
 // feed calls f for each piece that ends in p and needs a look.
@@ -33,7 +33,7 @@ func (s *splitter) feed(p []byte, f func(*piece)) {
 	s.scout.begin(p)
 	for from := 0; from < len(p); {
 		if len(s.tail) == 0 && s.skip != nil {
-			if size, lines := s.skip(from, s.scout.drawn(from)); lines > 0 {
+			if size, lines := s.skip(from); lines > 0 {
 				from += size
 				s.offset += int64(size)
 				s.line += lines

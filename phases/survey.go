@@ -12,6 +12,7 @@ import (
 type survey struct {
 	scout  scout
 	habit  habit // what the tracker had learned when the chunk was handed out
+	hasty  bool  // nobody will read this, as it seems: only starts and sources are looked for
 	chunk  []byte
 	runs   []run
 	stamps [][]byte // of the runs: for each source the last one
@@ -69,6 +70,16 @@ func (s *survey) look(chunk []byte) {
 		fresh = s.add(from, end, fresh)
 		from = end + 1
 		s.lines++
+	}
+}
+
+// ready makes sure that a chunk that will be read was surveyed in full.
+func (s *survey) ready() {
+	if s.hasty && s.unread < len(s.chunk) {
+		size, lines := s.unread, s.unreadLines
+		s.hasty = false
+		s.look(s.chunk)
+		s.leave(size, lines)
 	}
 }
 
@@ -150,6 +161,11 @@ func (s *survey) judge(from, end int) lineKind {
 	}
 	h := &s.h
 	s.strip(line, s.scout.nextPipe(from) < end)
+	if s.hasty {
+		s.hides = s.hides || isDoubled(h)
+		s.heed(from, line, s.scout.nextStamp(end-len(h.msg)+1) < end)
+		return telling
+	}
 	if h.number < 0 && h.isRoutine() {
 		return routine
 	}
@@ -157,7 +173,7 @@ func (s *survey) judge(from, end int) lineKind {
 	if len(h.msg) > 0 {
 		found = s.scout.look(end-len(h.msg), end)
 	}
-	if found == 0 && h.number < 0 && !isDoubled(h) && (len(h.msg) == 0 || !s.scout.rules.mayKnow(h)) {
+	if found == 0 && h.number < 0 && !isDoubled(h) && !h.raises() {
 		return dull
 	}
 	s.hides = s.hides || isDoubled(h)

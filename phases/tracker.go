@@ -29,6 +29,7 @@ type Tracker struct {
 	survey    *survey      // of the chunk at hand; nil where there is none
 	attempts  int          // of all nodes, and how many these are: what was known of ranks is old where it has grown
 	ahead     []start      // scratch
+	leaving   bool         // of what was surveyed last, nothing was read
 }
 
 // lineContext is the line at hand.
@@ -68,13 +69,16 @@ func (t *Tracker) Feed(p []byte) []Observation {
 
 // feedSurveyed is Feed for a chunk that was surveyed, where only the report counts.
 func (t *Tracker) feedSurveyed(s *stretch) {
+	s.survey.ready()
 	t.survey = s.survey
 	t.split.feed(s.chunk, t.read)
 	t.survey = nil
 }
 
-// teach tells a survey, before it looks at a chunk, which habit is known by now.
+// teach tells a survey, before it looks at a chunk, which habit is known by now and
+// whether what comes is likely to be read.
 func (t *Tracker) teach(s *survey) {
+	s.hasty = t.leaving
 	if t.prefix.habit.known() {
 		s.habit = t.prefix.habit
 	}
@@ -317,7 +321,7 @@ func (t *Tracker) rankOf(n *node, h *header) *rankState {
 	if h.stamped && h.rank != nil {
 		return n.ranks.get(h.rank)
 	}
-	if h.number < 0 && h.marks&markNCCL != 0 {
+	if h.number < 0 && h.marks&markLiteral != 0 {
 		h.number = ncclNumber(h.msg)
 	}
 	if h.number >= 0 {
