@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 megabytes=${1:-1000} runs=${RUNS:-3}
 kinds=("${@:2}")
-[ ${#kinds[@]} -gt 0 ] || kinds=(service kubectl journal compose quoted starts text)
+[ ${#kinds[@]} -gt 0 ] || kinds=(service kubectl journal cri compose quoted coloured docker starts text)
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 go build -o "$work/sglaunch" ./cmd/sglaunch
 

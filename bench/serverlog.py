@@ -14,9 +14,16 @@ and the log of a server behind what relays put before every line:
 kubectl: the times of `kubectl logs --timestamps`
 journal: the host and unit of `journalctl -u`
 compose: the names of two services of `docker compose logs`, line by line in turn
+cri:     the times and streams of a node's own files of a container
 quoted:  a prefix that nobody knows
+
+or whose lines read otherwise than they were printed:
+
+coloured: in the colours of `docker compose logs` and of uvicorn on a terminal
+docker:   in the JSON of Docker's own files of a container
 """
 import itertools
+import json
 import sys
 
 
@@ -91,6 +98,11 @@ def journal():
         yield f"Feb 19 {at(n // 3)[11:]} gpu7 sglang[1234]: {line}"
 
 
+def cri():
+    for n, line in enumerate(service()):
+        yield f"2026-02-19T{at(n // 3)[11:]}.{n * 7919 % 10**9:09d}Z stdout F {line}"
+
+
 def compose():
     for lines in zip(service(), service()):
         for service_number, line in enumerate(lines):
@@ -102,7 +114,19 @@ def quoted():
         yield f">> {line}"
 
 
-KINDS = {kind.__name__: kind for kind in (service, starts, text, kubectl, journal, compose, quoted)}
+def coloured():
+    for line in service():
+        if "INFO:" in line:
+            line = line.replace("INFO:", "\033[32mINFO\033[0m:").replace('"POST /v1/chat/completions HTTP/1.1" 200 OK', '"\033[1mPOST /v1/chat/completions HTTP/1.1\033[0m" \033[32m200 OK\033[0m')
+        yield f"\033[36msglang-1  |\033[0m {line}"
+
+
+def docker():
+    for n, line in enumerate(service()):
+        yield json.dumps({"log": line + "\n", "stream": "stderr", "time": f"2026-02-19T{at(n // 3)[11:]}.{n * 7919 % 10**9:09d}Z"}, separators=(",", ":"))
+
+
+KINDS = {kind.__name__: kind for kind in (service, starts, text, kubectl, journal, cri, compose, quoted, coloured, docker)}
 
 
 def main():

@@ -12,10 +12,28 @@
 // nothing has outlived; the report names the first of them that states a cause
 // of its own.
 //
-// Who reads a saved output has it surveyed ahead of that, many chunks beside each
-// other: lines that say nothing, whoever relayed them, and attempts that are not
-// told of are passed over. What is passed over changes nothing: the tests go the
-// long way as well.
+// Most of an output says nothing new, and what says nothing is passed over as early
+// as that can be known. What is passed over changes nothing: the tests go the long
+// way as well. Who reads what first, in a saved output:
+//
+//	reader    parallel.go  cuts it into chunks at the ends of lines
+//	survey    survey.go    says of each line of a chunk what can be said without those
+//	                       before it; many chunks beside each other
+//	  clear   clear.go     reads the chunk out of colours and envelopes, where it is in such
+//	  scout   scout.go     knows where the next thing stands that a line may hold; the
+//	                       literals of all rules by samples (matcher.go)
+//	  voices  voices.go    who spoke in which lines
+//	hold      latest.go    the tracker leaves attempts unread that nobody will be told of;
+//	                       while it does, surveys are hasty and look for starts alone
+//	skip      skim.go      it passes over the runs of lines that a survey found to say
+//	                       nothing, where it knows who speaks
+//	dull      skim.go      of a line that is left it asks the marks: of the message, if that
+//	                       was said before (memo.go), else of the scout
+//	read      tracker.go   and the rest goes the long way: prefixes (prefix.go, outer.go,
+//	                       habit.go, envelope.go), then rules (examine.go, memo.go)
+//
+// Of a live output there is no survey: skip passes over requests and batches, and the
+// rest is the same.
 //
 // The rules are data: see the rules folder and docs/rules.md.
 package phases

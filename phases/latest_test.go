@@ -59,6 +59,7 @@ func hardToLeave() map[string]string {
 		"a node that somebody else names":     many(at(20, "svc  | [2026-02-19 05:48:03 TP0] nothing\n")),
 		"a node behind a bar":                 many(at(20, "a: 33%|###  | 1/3 [00:00<00:00]\rsvc  | [2026-02-19 05:48:03 TP0] nothing\n")),
 		"a node behind its own bar":           many(at(20, "svc  | a: 33%|###  | 1/3 [00:00<00:00][2026-02-19 05:48:03 TP0] nothing\n")),
+		"a node that draws over its own bar":  many(at(20, "svc  | a: 33%|###  | 1/3 [00:00<00:00]\r[2026-02-19 05:48:03 TP0] nothing\n")),
 		"more nodes than are told apart":      many(at(20, relayed(strings.Repeat("[2026-02-19 05:48:03 TP0] nothing\n", 40), func(n int) string { return fmt.Sprintf("svc-%d  | ", n) }))),
 		"a node behind what was just learned": attempts(20, at(-1, "")) + strings.Repeat(">> [2026-02-19 05:48:03 TP0] nothing\n", 3) +
 			many(at(9, ">> svc  | a: 33%|###  | 1/3 [00:00<00:00][2026-02-19 05:48:03 TP0] nothing\n")),

@@ -2,9 +2,6 @@ package phases
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
-	"strings"
 	"time"
 )
 
@@ -104,14 +101,8 @@ func (p *prefixer) doubled(text []byte, h *header) int {
 
 // unwrap removes colours and the JSON envelope of Docker or another collector.
 func (p *prefixer) unwrap(text []byte) []byte {
-	if len(text) > 2 && text[0] == '{' && text[1] == '"' && text[len(text)-1] == '}' {
-		var envelope struct{ Log, Message, Msg, Content string }
-		if json.Unmarshal(text, &envelope) == nil {
-			if inner := cmp.Or(envelope.Log, envelope.Message, envelope.Msg, envelope.Content); inner != "" {
-				p.inner = append(p.inner[:0], strings.TrimRight(inner, "\r\n")...)
-				text = p.inner
-			}
-		}
+	if inner, ok := openEnvelope(p.inner[:0], text); ok {
+		p.inner, text = inner, inner
 	}
 	if bytes.IndexByte(text, 0x1b) >= 0 {
 		p.plain = stripANSI(p.plain[:0], text)

@@ -14,10 +14,13 @@ type survey struct {
 	habit  habit // what the tracker had learned when the chunk was handed out
 	hasty  bool  // nobody will read this, as it seems: only starts and sources are looked for
 	chunk  []byte
+	clear  clearText
+	text   []byte // of the chunk: itself, or how it reads
 	runs   []run
 	stamps [][]byte // of the runs: for each source the last one
 	voices voices
 	h      header // of the line at hand
+	at, to int    // where it stands in the chunk, with its end
 
 	lines  int     // ended so far
 	starts []start // of attempts
@@ -55,18 +58,28 @@ func newSurvey(rules *RuleSet) *survey {
 
 // look surveys a chunk, which must stay as it is until the tracker has read it.
 func (s *survey) look(chunk []byte) {
-	s.scout.begin(chunk)
 	s.voices.reset()
 	s.chunk, s.runs, s.stamps, s.next = chunk, s.runs[:0], s.stamps[:0], 0
 	s.lines, s.starts, s.named, s.hides = 0, s.starts[:0], 0, false
 	s.leave(0, 0)
+	s.scout.begin(chunk)
+	s.text, s.at, s.to = chunk, 0, 0
+	wrapped := s.scout.isWrapped()
+	if wrapped {
+		s.text = s.clear.of(chunk)
+		s.scout.begin(s.text)
+	}
 	fresh := true // the next line begins a run
-	for from := 0; from < len(chunk); {
-		end := bytes.IndexByte(chunk[from:], '\n')
+	for from := 0; from < len(s.text); {
+		end := bytes.IndexByte(s.text[from:], '\n')
 		if end < 0 {
 			return
 		}
 		end += from
+		s.at, s.to = s.to, end+1
+		if wrapped {
+			s.to = s.clear.ends[s.lines] + 1
+		}
 		fresh = s.add(from, end, fresh)
 		from = end + 1
 		s.lines++
@@ -92,9 +105,9 @@ func (s *survey) add(from, end int, fresh bool) (over bool) {
 		return true
 	case blank:
 		if fresh {
-			s.begin(from, dull)
+			s.begin(dull)
 		}
-		s.extend(end + 1)
+		s.extend()
 		return false
 	}
 	place, isNew, ok := s.voices.hear(&s.h)
@@ -106,9 +119,9 @@ func (s *survey) add(from, end int, fresh bool) (over bool) {
 		s.named |= 1 << s.voices.list[place].source
 	}
 	if fresh || isNew || kind != s.run().kind {
-		s.begin(from, kind)
+		s.begin(kind)
 	}
-	s.extend(end + 1)
+	s.extend()
 	s.speak(place)
 	return isNew // a voice may be new to the tracker as well: its first line stands alone
 }
@@ -116,17 +129,17 @@ func (s *survey) add(from, end int, fresh bool) (over bool) {
 // run is the one at hand.
 func (s *survey) run() *run { return &s.runs[len(s.runs)-1] }
 
-func (s *survey) begin(from int, kind lineKind) {
-	s.runs = append(s.runs, run{from: from, kind: kind, stamps: len(s.stamps)})
+func (s *survey) begin(kind lineKind) {
+	s.runs = append(s.runs, run{from: s.at, kind: kind, stamps: len(s.stamps)})
 	for range s.voices.sources {
 		s.stamps = append(s.stamps, nil)
 	}
 }
 
-// extend adds a line to the run at hand.
-func (s *survey) extend(to int) {
+// extend adds the line to the run at hand.
+func (s *survey) extend() {
 	r := s.run()
-	r.to = to
+	r.to = s.to
 	r.lines++
 }
 
@@ -141,14 +154,14 @@ func (s *survey) speak(place int) {
 	}
 }
 
-// judge says what can be told of the line between two places of the chunk.
+// judge says what can be told of the line between two places of the text.
 func (s *survey) judge(from, end int) lineKind {
 	redraw := s.scout.nextRedraw(from)
 	next := end
 	if redraw == end-1 { // \r\n
 		end--
 	}
-	line := s.chunk[from:end]
+	line := s.text[from:end]
 	switch {
 	case len(line) == 0:
 		return blank
@@ -163,7 +176,7 @@ func (s *survey) judge(from, end int) lineKind {
 	s.strip(line, s.scout.nextPipe(from) < end)
 	if s.hasty {
 		s.hides = s.hides || isDoubled(h)
-		s.heed(from, line, s.scout.nextStamp(end-len(h.msg)+1) < end)
+		s.heed(s.at, line, s.scout.nextStamp(end-len(h.msg)+1) < end)
 		return telling
 	}
 	if h.number < 0 && h.isRoutine() {
@@ -177,7 +190,7 @@ func (s *survey) judge(from, end int) lineKind {
 		return dull
 	}
 	s.hides = s.hides || isDoubled(h)
-	s.heed(from, line, found&markStamp != 0)
+	s.heed(s.at, line, found&markStamp != 0)
 	return telling
 }
 

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -44,6 +45,9 @@ func sameSurveyed(t rapid.TB, log []byte, size int) {
 // otherwise is a failure that belongs to whoever spoke last.
 const otherwise = "RuntimeError: Triton Error [CUDA]: device kernel image is invalid\n"
 
+// serverStarts begins an attempt.
+const serverStarts = "[2026-02-19 05:48:02] server_args=ServerArgs(tp_size=2)\n"
+
 var twoServing = relayed(serving, func(int) string { return "a  | " }) + relayed(serving, func(int) string { return "b  | " })
 
 // hardToSurvey are logs in which the relay of a line that says nothing matters.
@@ -62,6 +66,10 @@ var hardToSurvey = []string{
 	attempt(1, `{"log":"FooError: bar\n"}`+"\n"),
 	// Of a long line only the begin is read.
 	attempt(1, "FooError"+strings.Repeat(" ", maxPiece)+"bar\n"),
+	// An envelope may hold several lines, and they are one.
+	inEnvelope("log", serverStarts) + strings.Repeat("\n"+inEnvelope("log", "nothing\nnothing\n"), 3) + "\n" + inEnvelope("log", "FooError: bar\n") + "\n",
+	// A line that shows nothing is nobody's in particular.
+	serving + relayed(serving, func(int) string { return "a  | " }) + "a  | nothing\n\x1b[0m\nz  | " + otherwise,
 	// torch's number makes a rank.
 	serving + "[rank3]: [2026-02-19 05:48:02] INFO:     192.0.2.1:5 - \"POST /generate HTTP/1.1\" 200 OK\n",
 	// What stands before the exception is known by then.
@@ -158,6 +166,90 @@ func TestSurveyOfRelays(t *testing.T) {
 	})
 }
 
+// wrapped are logs whose lines read otherwise than they were printed.
+var wrapped = map[string]func(line string) string{
+	"docker":   func(line string) string { return inEnvelope("log", line+"\n") },
+	"message":  func(line string) string { return inEnvelope("message", line) },
+	"coloured": func(line string) string { return "\x1b[36msglang-1  |\x1b[0m " + line },
+	"painted":  func(line string) string { return strings.ReplaceAll(line, "INFO", "\x1b[32mINFO\x1b[0m") + "\x1b[0m" },
+	"both":     func(line string) string { return inEnvelope("log", "\x1b[36ma  |\x1b[0m "+line+"\r\n") },
+}
+
+// inEnvelope is what a collector makes of a line.
+func inEnvelope(name, line string) string {
+	text, err := json.Marshal(line)
+	if err != nil {
+		panic(err)
+	}
+	return `{"` + name + `":` + string(text) + `,"stream":"stderr","time":"2026-02-19T05:52:10.217487081Z"}`
+}
+
+// wrap wraps each line of a log.
+func wrap(log string, line func(string) string) string {
+	var all strings.Builder
+	for text := range strings.Lines(log) {
+		all.WriteString(line(strings.TrimSuffix(text, "\n")) + "\n")
+	}
+	return all.String()
+}
+
+// TestSurveyOfWrapped: the same in colours and in envelopes.
+func TestSurveyOfWrapped(t *testing.T) {
+	for name, line := range wrapped {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range logs(t) {
+				log, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameSurveyed(t, []byte(wrap(string(log), line)), 4096)
+			}
+			for _, log := range append(hardToPass, hardToSurvey...) {
+				sameSurveyed(t, []byte(wrap(log, line)), 300)
+			}
+			for _, log := range hardToLeave() {
+				sameSurveyed(t, []byte(wrap(log, line)), 4096)
+			}
+		})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		line := wrapped[rapid.SampledFrom(slices.Sorted(maps.Keys(wrapped))).Draw(t, "wrapped")]
+		log := wrap(rapid.SampledFrom([]string{"", serving}).Draw(t, "begin"), line)
+		for range rapid.IntRange(1, 60).Draw(t, "lines") {
+			text := ""
+			for _, choice := range fragments {
+				text += rapid.SampledFrom(choice).Draw(t, "part")
+			}
+			if rapid.IntRange(0, 20).Draw(t, "bare") > 0 {
+				text = wrap(text, line)
+			}
+			log += text
+		}
+		sameSurveyed(t, []byte(log), rapid.IntRange(50, 5000).Draw(t, "chunk"))
+	})
+}
+
+// TestSurveyPassesWrapped: lines that say nothing are passed over in colours and in
+// envelopes as well.
+func TestSurveyPassesWrapped(t *testing.T) {
+	for name, line := range wrapped {
+		t.Run(name, func(t *testing.T) {
+			tracker := NewTracker(BuiltinRules())
+			tracker.Feed([]byte(wrap(serving, line)))
+			tracker.brief = true
+			s := newSurvey(BuiltinRules())
+			log := []byte(wrap(strings.Repeat(saysNothing, 500), line))
+			s.look(log)
+			if looked := lookedAt(tracker, s, log); looked > 2 {
+				t.Errorf("%d of 2000 lines were looked at", looked)
+			}
+			if got := tracker.Report().Lines; got != 2004 {
+				t.Errorf("%d lines", got)
+			}
+		})
+	}
+}
+
 // lookedAt counts the lines of a surveyed chunk that a tracker looks at.
 func lookedAt(tracker *Tracker, s *survey, chunk []byte) (looked int) {
 	tracker.survey = s
@@ -168,14 +260,17 @@ func lookedAt(tracker *Tracker, s *survey, chunk []byte) (looked int) {
 	return looked
 }
 
-// TestSurveyPassesRelays: lines that say nothing are passed over whoever relayed
-// them, once the tracker knows who speaks.
-func TestSurveyPassesRelays(t *testing.T) {
-	lines := strings.Repeat(`[2026-02-19 05:49:02 TP0] Decode batch, #running-req: 3, #token: 7
+// saysNothing are lines without news of a server that serves.
+const saysNothing = `[2026-02-19 05:49:02 TP0] Decode batch, #running-req: 3, #token: 7
 [2026-02-19 05:49:02 TP0] nothing that anybody knows
 nor this
 [2026-02-19 05:49:02] INFO:     192.0.2.1:5 - "POST /generate HTTP/1.1" 200 OK
-`, 500)
+`
+
+// TestSurveyPassesRelays: lines that say nothing are passed over whoever relayed
+// them, once the tracker knows who speaks.
+func TestSurveyPassesRelays(t *testing.T) {
+	lines := strings.Repeat(saysNothing, 500)
 	for name, relay := range sourced {
 		if name == "ranks" || name == "slurm" { // a number that a line's rank may come from; more sources than are told apart
 			continue
