@@ -3,12 +3,14 @@ package supervisor
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"sglaunch/internal/mask"
 	"sglaunch/internal/proc"
@@ -55,6 +57,39 @@ func ReadLaunchRecord(path string) (LaunchRecord, error) {
 }
 
 func (r LaunchRecord) write(path string) error { return writeJSON(path, r) }
+
+// writeEnd writes it for the last time. A full disk takes no new file; what fits the
+// room of the old one is then written there.
+func (r LaunchRecord) writeEnd(path string) error {
+	err := r.write(path)
+	if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) || overwrite(path, r) != nil {
+		return err
+	}
+	return nil
+}
+
+// overwrite writes JSON over that of a file, in the blocks that it has already.
+func overwrite(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var is unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &is); err != nil {
+		return err
+	}
+	if int64(len(data)) < is.Size || int64(len(data)) > is.Blocks*512 {
+		return unix.ENOSPC
+	}
+	_, err = f.WriteAt(data, 0)
+	return errors.Join(err, f.Sync())
+}
 
 // AttemptRecord is result.json of an attempt: how it went, in the words of the
 // vocabulary.

@@ -29,9 +29,9 @@ type Healed struct {
 	Originals map[string]string `json:"originals,omitempty"` // of the drifted, by path: where the original is kept
 }
 
-// Recover heals what launches left behind whose sglaunch has died: it ends
-// their processes, then restores the files that they had patched. It touches
-// nothing of a launch that lives. `sglaunch recover`, systemd's ExecStartPre=
+// Recover heals what launches left behind whose sglaunch has died, or that have
+// ended with processes that would not go: it ends the processes, then restores the
+// files that the launches had patched. It touches nothing of a launch that lives. `sglaunch recover`, systemd's ExecStartPre=
 // and ExecStopPost=, and every start of a launch call it.
 func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 	launches, err := dir.Launches("")
@@ -51,18 +51,23 @@ func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 	var dead []LaunchRecord
 	for _, l := range launches {
 		record, err := ReadLaunchRecord(l.Record())
-		if err != nil || !record.Ended.IsZero() || record.alive() {
-			if err == nil && record.Ended.IsZero() {
-				stuck[l.ID] = true
-			}
+		switch {
+		case err != nil, !record.Ended.IsZero() && !record.mayHaveLeft():
+			continue
+		case record.alive():
+			stuck[l.ID] = true
 			continue
 		}
-		if killed, left := endLaunch(ctx, l); killed > 0 || len(left) > 0 {
+		limit := machine.KillLimit
+		if !record.Ended.IsZero() {
+			limit = lookAgain
+		}
+		if killed, left := endLaunch(ctx, l, limit); killed > 0 || len(left) > 0 {
 			h := note(l.ID)
 			h.Killed, h.Left = killed, left
 			stuck[l.ID] = len(left) > 0
 		}
-		if !stuck[l.ID] {
+		if !stuck[l.ID] && record.Ended.IsZero() {
 			record.Ended, record.Code, record.Reason = time.Now(), machine.CodeLater, killedWhy
 			if err := record.write(l.Record()); err != nil {
 				note(l.ID).Err = err.Error()
@@ -124,8 +129,17 @@ func (r LaunchRecord) alive() bool {
 	return r.Boot == proc.BootID() && proc.Alive(proc.ID{PID: r.Shim.PID, Start: r.Shim.Start})
 }
 
+// lookAgain bounds another kill of processes that have outlived one.
+const lookAgain = 2 * time.Second
+
+// mayHaveLeft reports whether a launch has ended with processes that would not go:
+// they may live still, and may go by now.
+func (r LaunchRecord) mayHaveLeft() bool {
+	return r.Code == machine.CodeHeld && r.Boot == proc.BootID()
+}
+
 // endLaunch ends what is left of every attempt of a launch.
-func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.Proc) {
+func endLaunch(ctx context.Context, l statedir.Launch, limit time.Duration) (killed int, left []proc.Proc) {
 	attempts, err := l.Attempts()
 	if err != nil {
 		return 0, nil
@@ -140,7 +154,7 @@ func endLaunch(ctx context.Context, l statedir.Launch) (killed int, left []proc.
 			m.Cgroup.Remove()
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, machine.KillLimit)
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		_, rest := proc.KillAll(ctx, m)
 		cancel()
 		killed += len(members) - len(rest)

@@ -1,9 +1,11 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +85,42 @@ func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 	must(t, err)
 	if after, _ := os.ReadFile(launches["dead"].Record()); string(after) != string(before) {
 		t.Errorf("a second recovery changed the record:\n%s%s", before, after)
+	}
+}
+
+// A launch that ended with a process that would not go is looked at again: by now it
+// may go. How the launch ended stays as it was.
+func TestRecoverLooksForWhatWouldNotGo(t *testing.T) {
+	dir := stateDir(t)
+	l := leftBehind(t, dir, "held", deadProcess(t), proc.BootID())
+	record, err := ReadLaunchRecord(l.Record())
+	must(t, err)
+	record.Ended, record.Code, record.Reason = time.Now(), machine.CodeHeld, "a process would not go"
+	must(t, record.write(l.Record()))
+	c := exec.Command("sleep", "1000")
+	must(t, c.Start())
+	gone := make(chan error, 1)
+	go func() { gone <- c.Wait() }()
+	p, err := proc.Identify(c.Process.Pid)
+	must(t, err)
+	line, err := json.Marshal(proc.RecordOf(p))
+	must(t, err)
+	must(t, os.MkdirAll(l.Attempt(1).Path, 0o700))
+	must(t, os.WriteFile(filepath.Join(l.Attempt(1).Path, "processes.jsonl"), append(line, '\n'), 0o600))
+
+	healed, err := Recover(t.Context(), dir)
+	must(t, err)
+	if len(healed) != 1 || healed[0].Launch != l.ID || healed[0].Killed != 1 || len(healed[0].Left) > 0 {
+		t.Errorf("healed %+v", healed)
+	}
+	if err := <-gone; err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the process ended with %v", err)
+	}
+	if after, err := ReadLaunchRecord(l.Record()); err != nil || after.Code != machine.CodeHeld || after.Reason != record.Reason {
+		t.Errorf("launch.json says %+v, %v", after, err)
+	}
+	if healed, err = Recover(t.Context(), dir); err != nil || len(healed) > 0 {
+		t.Errorf("once more: %+v, %v", healed, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"sglaunch/internal/proc"
 	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
@@ -205,6 +206,9 @@ func heal(conn *wire.Conn, s Setup) error {
 		}
 		text := fmt.Sprintf("sglaunch: healed what %s left behind: %d processes ended, %d files restored",
 			whose, h.Killed, len(h.Restored))
+		for _, p := range h.Left {
+			text += fmt.Sprintf("; process %d (%s) would not go: %s", p.PID, p.Comm, proc.Condition(p))
+		}
 		if s.Quiet || h.Killed+len(h.Restored)+len(h.Left) == 0 { // it only was not written down that it had ended
 			continue
 		}
@@ -267,7 +271,7 @@ const closeMargin = 12 * time.Second
 // close writes down how the launch ended and makes room for the next ones.
 func (l *launch) close(s Setup, code int) {
 	l.record.Ended, l.record.Code = time.Now(), code
-	switch err := l.record.write(l.Record()); {
+	switch err := l.record.writeEnd(l.Record()); {
 	case errors.Is(err, fs.ErrNotExist):
 		l.tell(fmt.Sprintf("the records of this launch are gone: %s was removed while it ran", l.Path))
 	case err != nil:

@@ -137,7 +137,7 @@ func (h *Hands) lastRites(cause error) error {
 	}
 	r := &h.launch.record
 	r.Ended, r.Code, r.Reason = e.Time, code, why
-	return r.write(h.launch.Record())
+	return r.writeEnd(h.launch.Record())
 }
 
 // clearAway ends what is left of the attempt and restores the files, and says how

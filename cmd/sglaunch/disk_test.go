@@ -157,6 +157,30 @@ func TestDiskFillsWhileItRuns(t *testing.T) {
 	}
 }
 
+// How a launch ended is written down also where the disk is full: nobody is told
+// later that it was killed.
+func TestEndOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	state, ok := ownDisk(t, dir, "1m")
+	if !ok {
+		return
+	}
+	l := startLaunch(t, dir, nil, "run", "--server.name=full", "--", "sleep", "1000")
+	s := standing{l, dir}
+	l.await("attempt 1: server is process")
+	fillDisk(t, state)
+	l.signal(syscall.SIGTERM)
+	if code := l.wait(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	if st := s.status("full"); st.Exit == nil || st.Exit.Code != exitOK || !strings.Contains(st.Exit.Reason, "SIGTERM") {
+		t.Errorf("status %+v", st)
+	}
+	if code, stdout, stderr := s.sglaunch("recover"); code != exitOK || stdout != "nothing to recover\n" {
+		t.Errorf("recover: exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 // Records that somebody removes while a launch runs are told as gone. Where nothing
 // was patched there is nothing that could not be restored.
 func TestRecordsRemovedWhileItRuns(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
 	"sglaunch/supervisor"
@@ -17,8 +18,8 @@ func newRecoverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recover",
 		Short: "End and undo what launches left behind whose sglaunch has died",
-		Long: `End every process of launches whose sglaunch was killed, and restore the files
-that they had patched. Launches that live are left alone, so it is safe at any
+		Long: `End every process of launches whose sglaunch was killed, or that ended with
+processes that would not go (13), and restore the files that they had patched. Launches that live are left alone, so it is safe at any
 time: from ExecStartPre= and ExecStopPost= of a unit, from cron, by hand. The
 exit code is 0 where nothing is left, 12 where a file could not be restored, now or
 earlier, 13 where a process would not go, 1 where it could not be written down that a
@@ -91,7 +92,7 @@ func printHealed(w io.Writer, healed []supervisor.Healed) {
 			fmt.Fprintf(w, ", changed or removed by somebody and left alone %s", strings.Join(h.Drifted, ", "))
 		}
 		for _, p := range h.Left {
-			fmt.Fprintf(w, "; process %d (%s) would not go", p.PID, p.Comm)
+			fmt.Fprintf(w, "; process %d (%s) would not go: %s", p.PID, p.Comm, proc.Condition(p))
 		}
 		if h.Err != "" {
 			fmt.Fprintf(w, "; %s", h.Err)

@@ -65,6 +65,9 @@ func Condition(p Proc) string {
 		if text, err := fileOf(p.PID, "status", 8<<10); err == nil && bytes.Contains(text, []byte("CoreDumping:\t1")) {
 			return "dumping core"
 		}
+		if text, err := fileOf(p.PID, "wchan", 128); err == nil && len(text) > 0 && string(text) != "0" {
+			return "D (waits in the kernel, in " + string(text) + ")"
+		}
 		return "D (waits in the kernel)"
 	case p.State == 'Z' && !p.Dead():
 		return "Z (its first thread has ended, others live)"
