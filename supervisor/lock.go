@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gofrs/flock"
 
@@ -31,6 +32,22 @@ func (h holder) alive() bool {
 	return h.Boot == proc.BootID() && proc.Alive(proc.ID{PID: h.Shim.PID, Start: h.Shim.Start})
 }
 
+// orUnlocked is h, or what a living launch of that name without a lock file would
+// have in it. Its folder was removed, as a logout does with $XDG_RUNTIME_DIR, or is
+// that of another login; the record of the launch speaks for it then.
+func orUnlocked(h holder, dir statedir.Dir, name string) holder {
+	launches, err := dir.Launches(name)
+	if err != nil {
+		return h // no record, no launch
+	}
+	for _, l := range slices.Backward(launches) {
+		if r, err := ReadLaunchRecord(l.Record()); err == nil && r.Ended.IsZero() && r.alive() {
+			return holder{Shim: r.Shim, Boot: r.Boot}
+		}
+	}
+	return h
+}
+
 func lockPath(dir statedir.Dir, name string) string {
 	return filepath.Join(dir.Runtime, name+lockSuffix)
 }
@@ -50,6 +67,9 @@ func takeName(s Setup, hello *wire.Hello) (*flock.Flock, error) {
 	before, err := os.ReadFile(path)
 	if err == nil {
 		_ = json.Unmarshal(before, &h) // an empty file is a new lock
+	}
+	if !h.alive() {
+		h = orUnlocked(h, s.State, s.Name)
 	}
 	mine := h.Shim.PID == hello.PID && h.Shim.Start == hello.Start
 	if !locked || h.alive() && !mine {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,12 +35,18 @@ func Living(dir statedir.Dir) ([]Outside, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the launches: %w", err)
 	}
-	var all []Outside
-	for _, e := range entries { // sorted by name
-		name, ok := strings.CutSuffix(e.Name(), lockSuffix)
-		if !ok {
-			continue
+	names := map[string]bool{}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), lockSuffix); ok {
+			names[name] = true
 		}
+	}
+	launches, _ := dir.Launches("") // where none was ever recorded there are locks at most
+	for _, l := range launches {
+		names[l.Name()] = true
+	}
+	var all []Outside
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if o := Find(dir, name); o.Shim.PID != 0 {
 			all = append(all, o)
 		}
@@ -52,9 +59,13 @@ func Find(dir statedir.Dir, name string) Outside {
 	o := Outside{Name: name}
 	o.Socket, _ = dir.Socket(name) // a path that is too long is told by whoever asks there
 	var h holder
-	data, err := os.ReadFile(lockPath(dir, name))
-	if err != nil || json.Unmarshal(data, &h) != nil || !h.alive() {
-		return o
+	if data, err := os.ReadFile(lockPath(dir, name)); err == nil {
+		_ = json.Unmarshal(data, &h) // half a file is none
+	}
+	if !h.alive() {
+		if h = orUnlocked(h, dir, name); !h.alive() {
+			return o
+		}
 	}
 	o.Shim = proc.ID{PID: h.Shim.PID, Start: h.Shim.Start}
 	if h.Socket != "" {
