@@ -148,6 +148,16 @@ func (u *tuning) untouched() {
 
 const tuneHead = "name = \"night\"\nbase = \"base.toml\"\ndeadline = \"10m\"\nrepeats = 2\nfinalists = 1\n"
 
+// checksAnswers has a few answers looked at before each launch is measured.
+func (u *tuning) checksAnswers() {
+	u.t.Helper()
+	text, err := os.ReadFile(filepath.Join(u.dir, "base.toml"))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	u.write("base.toml", strings.Replace(string(text), `output_check = "off"`, `check = { generations = 2, tokens = 16 }`, 1))
+}
+
 const serves = `"prod" serves as process`
 
 // A trial that runs out of memory under load: the client is ended with the
@@ -155,7 +165,8 @@ const serves = `"prod" serves as process`
 // morning, known to systemd.
 func TestTuneFailsUnderLoadAndServes(t *testing.T) {
 	t.Parallel()
-	u := openStudy(t, tuneHead+"[axis.\"--mem-fraction-static\"]\nvalues = [0.9, 0.92]\n[quality]\neval = [\"/bin/sh\", \"-c\", \"echo recall 0.5\"]\n", "tight-load")
+	u := openStudy(t, tuneHead+"[axis.\"--mem-fraction-static\"]\nvalues = [0.9, 0.92]\n[quality]\nanswers = 8\ntokens = 16\neval = [\"/bin/sh\", \"-c\", \"echo recall 0.5\"]\n", "tight-load")
+	u.checksAnswers()
 	short, err := os.MkdirTemp("", "sg") // paths of sockets are short
 	if err != nil {
 		t.Fatal(err)
@@ -223,6 +234,9 @@ func (u *tuning) checkVerdict(launch int) {
 			}
 		case tune.Answered:
 			evaluated = evaluated || b.Eval != nil && b.Eval.Status == 0 && *b.Eval.Number == 0.5
+			if b.Launch == 1 && (b.Sample == nil || len(b.Sample.Sums) != 8 || b.Sample.Faulty != 0) {
+				u.t.Errorf("the baseline answered %+v (%s)", b.Sample, b.Undone)
+			}
 		case tune.Measuring:
 			if b.Launch == launch {
 				measuring = r.At

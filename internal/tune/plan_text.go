@@ -24,6 +24,9 @@ func (p Plan) Text() string {
 	if _, soak := p.Study.SoakPoint(); soak {
 		line("before the first one is measured, the load warms the GPUs up for %s at most", Minutes(p.Study.Gate.Soak))
 	}
+	if q := p.Study.Quality; q.Answers > 0 && !p.Study.Test {
+		line("before it is measured each launch answers %d prompts with %d tokens at most, held against the baseline's", q.Answers, q.Tokens)
+	}
 	line("%d launches fit, with the morning's: %d of %d trials are measured, then the best (%d at most) are launched %d times more, each time beside the baseline",
 		len(p.Launches), p.Arms, len(p.Trials)-1, p.Study.Finalists, p.Pairs)
 	line("a server serves at about %s", p.Ends.Format("15:04"))

@@ -62,16 +62,18 @@ func TestAsk(t *testing.T) {
 	at := asked(t, answering)
 	shell := func(script string) []string { return []string{"/bin/sh", "-c", script} }
 	for _, c := range []struct {
-		name string
-		eval []string
-		want string
+		name  string
+		limit time.Duration
+		eval  []string
+		want  string
 	}{
-		{"sound", shell("echo at {port}; echo recall 0.75"), "0 recall 0.75 0.75"},
-		{"not sound", shell("echo 3 of 9 right; exit 4"), "4 3 of 9 right <nil>"},
-		{"not there", []string{"/nonexistent/eval"}, "-1 cannot start eval"},
-		{"ended by a signal", shell("kill -9 $$"), "-1 eval ended with signal: killed"},
+		{"sound", time.Minute, shell("echo at {port}; echo recall 0.75"), "0 recall 0.75 0.75"},
+		{"not sound", time.Minute, shell("echo 3 of 9 right; exit 4"), "4 3 of 9 right <nil>"},
+		{"not there", time.Minute, []string{"/nonexistent/eval"}, "-1 cannot start eval"},
+		{"ended by a signal", time.Minute, shell("kill -9 $$"), "-1 eval ended with signal: killed"},
+		{"ended by us", 300 * time.Millisecond, shell("trap 'exit 3' TERM; sleep 60 & wait"), "-1 eval took longer than 300ms"},
 	} {
-		at.study.Quality.Eval = c.eval
+		at.study.Quality.Eval, at.study.Quality.EvalLimit = c.eval, c.limit
 		r, ended := at.ask(t.Context(), tune.Ask{Launch: 1, Eval: true, Until: time.Now().Add(time.Minute)})
 		if ended != nil || r.Undone != "" || r.Sample == nil || len(r.Sample.Sums) != 10 || r.Sample.Faulty != 0 || r.Sample.Tokens != 200 {
 			t.Fatalf("%s: %+v, %+v", c.name, r, ended)
