@@ -15,6 +15,18 @@ var excerpts = []struct{ name, want, log string }{
     a, b = x
 ValueError: not enough values to unpack (expected 2, got 1)
 `},
+	{"another's header before Ray's, and one line of the server", "serving ready=false failed=true cause=scheduler_exception", `
+[2025-02-04T21:18:29+08:00] job-3da56 >> (Engine pid=3111) [2025-02-04 13:18:29 TP7] Scheduler hit an exception: Traceback (most recent call last):
+[2025-02-04T21:18:29+08:00] job-3da56 >> (Engine pid=3111)   File "/x/sglang/srt/managers/scheduler.py", line 989, in event_loop_normal
+[2025-02-04T21:18:29+08:00] job-3da56 >> (Engine pid=3111)     result = self.run_batch(batch)
+[2025-02-04T21:18:29+08:00] job-3da56 >> (Engine pid=3111) FooError: bar
+`},
+	{"a traceback out of a JSON string", "serving ready=false failed=true cause=scheduler_exception", `
+Scheduler hit an exception: Traceback (most recent call last):
+  File \"/x/sglang/srt/managers/scheduler.py\", line 989, in event_loop_normal
+    result = self.run_batch(batch)
+FooError: bar
+`},
 	{"a replayed graph", "serving ready=false failed=true cause=scheduler_exception", `
   File "/x/sglang/srt/model_executor/cuda_graph_runner.py", line 500, in replay
     self.graphs[bs].replay()

@@ -139,8 +139,13 @@ func (f *failure) fails(ready bool) bool {
 	return f.best.rule != nil || f.ours
 }
 
-// isFrame tells a traceback's frame line.
-func isFrame(msg []byte) bool { return bytes.HasPrefix(msg, []byte(`  File "`)) }
+// isFrame tells a traceback's frame line, also of one out of a JSON string.
+func isFrame(msg []byte) bool {
+	rest, ok := bytes.CutPrefix(msg, []byte("  File "))
+	return ok && (bytes.HasPrefix(rest, []byte(`"`)) || bytes.HasPrefix(rest, escapedQuote))
+}
+
+var escapedQuote = []byte(`\"`)
 
 var (
 	tracebackHead = []byte("Traceback (most recent call last)")

@@ -27,8 +27,12 @@ func (f *failure) keepFile(msg []byte) {
 }
 
 // asRaised writes a frame of a fatal signal's dump, "line 12 in f", as an
-// exception's traceback writes it: "line 12, in f".
+// exception's traceback writes it: "line 12, in f"; one out of a JSON string
+// without its escapes.
 func (t *Tracker) asRaised(msg []byte) []byte {
+	if bytes.Contains(msg, escapedQuote) {
+		msg = bytes.ReplaceAll(msg, escapedQuote, []byte(`"`))
+	}
 	_, rest, ok := bytes.Cut(msg, []byte(`", line `))
 	if !ok {
 		return msg

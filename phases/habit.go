@@ -8,7 +8,8 @@ const maxHabit = 120
 // A habit is a prefix that nobody here knows and that stands before every line:
 // an indentation, a quotation mark, another program's own header. It is learned
 // where it stands before SGLang's prefix on two such lines in a row, its digits
-// apart, and from then on taken off the lines that carry no other.
+// apart, and from then on taken off the lines that carry no other. With Ray's own
+// prefix at its end one line is enough.
 type habit struct {
 	shape []byte
 	seen  int
@@ -38,7 +39,16 @@ func (b *habit) learn(head []byte) bool {
 		}
 	}
 	b.seen = 1
-	return false
+	if endsInRay(head) {
+		b.seen = habitual
+	}
+	return b.known()
+}
+
+// endsInRay tells whether Ray's prefix is the last of several.
+func endsInRay(head []byte) bool {
+	k := bytes.LastIndexByte(head, '(')
+	return k > 0 && rayPrefix(head[k:], new(header)) == len(head)-k
 }
 
 // fits tells whether text begins with the prefix.

@@ -49,7 +49,7 @@ var fragments = [][]string{
 	{
 		"nothing that anybody knows", "INFO:     192.0.2.1:5 - \"POST /generate HTTP/1.1\" 200 OK", "", " ", "Killed", "Aborted (core dumped)",
 		"Decode batch, #running-req: 3, #token: 7", "Prefill batch, #new-seq: 1, #running-req: 1", "Traceback (most recent call last):",
-		`  File "/x/sglang/srt/a.py", line 1, in load_model`, "    return f(x)", "ValueError: bad head dim 72", "something.Odd: text", "Exit",
+		`  File "/x/sglang/srt/a.py", line 1, in load_model`, `  File \"/x/sglang/srt/a.py\", line 1, in load_model`, "job >> (E pid=7) [2026-02-19 05:48:02 TP0] nothing", "    return f(x)", "ValueError: bad head dim 72", "something.Odd: text", "Exit",
 		"The server is fired up and ready to roll!", "server_args=ServerArgs(tp_size=4)", "Load weight begin. avail mem=78.11 GB",
 		"Loading safetensors checkpoint shards:  33%|###  | 1/3 [00:00<00:00,  6.66it/s]", "Capture cuda graph begin.", "50% of it",
 		"gpu-7:17:99 [3] NCCL WARN Cuda failure 'out of memory'", "During handling of the above exception, another exception occurred:",
