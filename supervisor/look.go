@@ -163,19 +163,39 @@ func lookAtRecords(st *serve.Status, dir statedir.Dir, name string) error {
 		st.Exit = &serve.Exit{Time: r.Ended, Code: r.Code, Reason: r.Reason}
 	default:
 		st.State = serve.StateDead
-		st.Processes.Members = livingOf(l, st.Attempt)
-		st.Text = remains(st.Processes.Members, patchedBy(dir, l.ID))
+		living := livingOf(l, st.Attempt)
+		st.Processes.Members = len(living)
+		st.Text = remains(lastWord(l, st.Attempt), living, patchedBy(dir, l.ID))
 	}
 	return nil
 }
 
-// remains says what a killed sglaunch has left, and what clears it away.
-func remains(processes int, patched []string) string {
-	text := fmt.Sprintf("sglaunch was killed; %d processes of the server are left", processes)
+// lastWord is how a launch ended whose shim died before its supervisor: that one has
+// cleared away what it could. Where both died at once nobody had the time for it.
+func lastWord(l statedir.Launch, attempt int) string {
+	word := "sglaunch was killed"
+	eachEvent(l.Attempt(attempt).Events(), func(e envelope) {
+		if e.Event == "launch_ended" {
+			word = e.Text
+		}
+	})
+	return word
+}
+
+// remains says what is left of a launch that has no end yet, and what clears it away.
+func remains(why string, living []proc.Proc, patched []string) string {
+	text := why + "; no process of the server is left"
+	if n := len(living); n > 0 {
+		p := living[0]
+		text = fmt.Sprintf("%s; of the server there is left process %d (%s): %s", why, p.PID, p.Comm, proc.Condition(p))
+		if n > 1 {
+			text += fmt.Sprintf(", and %d more", n-1)
+		}
+	}
 	if len(patched) > 0 {
 		text += fmt.Sprintf("; still patched: %s", strings.Join(patched, ", "))
 	}
-	return text + "; `sglaunch recover` ends processes and restores files"
+	return text + "; `sglaunch recover` ends processes, restores files and writes down the end"
 }
 
 // patchedBy lists the files that hold the patches of a launch and would not
@@ -198,16 +218,16 @@ func patchedBy(dir statedir.Dir, launch string) (paths []string) {
 	return paths
 }
 
-// livingOf counts the recorded processes of an attempt that live.
-func livingOf(l statedir.Launch, attempt int) (n int) {
+// livingOf lists the recorded processes of an attempt that live, the oldest first.
+func livingOf(l statedir.Launch, attempt int) (living []proc.Proc) {
 	records, err := proc.ReadRecords(filepath.Join(l.Attempt(attempt).Path, "processes.jsonl"))
 	if err != nil {
-		return 0
+		return nil
 	}
 	for _, r := range records {
-		if proc.Alive(r.ID()) {
-			n++
+		if p, err := proc.Identify(r.PID); err == nil && p.ID == r.ID() && !p.Dead() {
+			living = append(living, p)
 		}
 	}
-	return n
+	return living
 }

@@ -46,6 +46,24 @@ func deadProcess(t *testing.T) wire.Proc {
 	return wire.Proc{PID: c.Process.Pid, Start: start}
 }
 
+// member is a living process that the first attempt of a launch has recorded. How it
+// ends comes through the channel.
+func member(t *testing.T, l statedir.Launch) (p proc.Proc, gone chan error) {
+	t.Helper()
+	c := exec.Command("sleep", "1000")
+	must(t, c.Start())
+	gone = make(chan error, 1)
+	go func() { gone <- c.Wait() }()
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	p, err := proc.Identify(c.Process.Pid)
+	must(t, err)
+	line, err := json.Marshal(proc.RecordOf(p))
+	must(t, err)
+	must(t, os.MkdirAll(l.Attempt(1).Path, 0o700))
+	must(t, os.WriteFile(filepath.Join(l.Attempt(1).Path, "processes.jsonl"), append(line, '\n'), 0o600))
+	return p, gone
+}
+
 func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 	dir := stateDir(t)
 	start, err := proc.StartTimeOf(os.Getpid())
@@ -97,16 +115,7 @@ func TestRecoverLooksForWhatWouldNotGo(t *testing.T) {
 	must(t, err)
 	record.Ended, record.Code, record.Reason = time.Now(), machine.CodeHeld, "a process would not go"
 	must(t, record.write(l.Record()))
-	c := exec.Command("sleep", "1000")
-	must(t, c.Start())
-	gone := make(chan error, 1)
-	go func() { gone <- c.Wait() }()
-	p, err := proc.Identify(c.Process.Pid)
-	must(t, err)
-	line, err := json.Marshal(proc.RecordOf(p))
-	must(t, err)
-	must(t, os.MkdirAll(l.Attempt(1).Path, 0o700))
-	must(t, os.WriteFile(filepath.Join(l.Attempt(1).Path, "processes.jsonl"), append(line, '\n'), 0o600))
+	_, gone := member(t, l)
 
 	healed, err := Recover(t.Context(), dir)
 	must(t, err)

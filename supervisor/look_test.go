@@ -1,0 +1,38 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sglaunch/internal/proc"
+	"sglaunch/internal/serve"
+)
+
+// Of a launch whose shim died without an end, status says who of the server lives
+// and, where the supervisor lived longer, how far that one came.
+func TestStatusOfWhatIsLeft(t *testing.T) {
+	dir := stateDir(t)
+	l := leftBehind(t, dir, "dead", deadProcess(t), proc.BootID())
+	look := func(state string, members int, want ...string) {
+		t.Helper()
+		st, err := Look(t.Context(), dir, Outside{Name: "dead", Socket: filepath.Join(t.TempDir(), "none")})
+		must(t, err)
+		if st.State != state || st.Processes.Members != members {
+			t.Errorf("%s with %d members", st.State, st.Processes.Members)
+		}
+		for _, text := range append(want, "sglaunch recover") {
+			if !strings.Contains(st.Text, text) {
+				t.Errorf("%q lacks %q", st.Text, text)
+			}
+		}
+	}
+	look(serve.StateDead, 0, "sglaunch was killed", "no process of the server is left")
+	p, _ := member(t, l)
+	look(serve.StateDead, 1, "sglaunch was killed", fmt.Sprintf("process %d (", p.PID))
+	said := `{"v":1,"event":"launch_ended","text":"the shim died; processes would not go"}`
+	must(t, os.WriteFile(l.Attempt(1).Events(), []byte(said+"\n"), 0o600))
+	look(serve.StateDead, 1, "the shim died; processes would not go; of the server there is left")
+}
