@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +41,9 @@ colours and redrawn bars are understood:
 The exit code is 0 whenever the output could be read.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, logs []string) error {
+			if twice(slices.Concat(logs, []string{o.against}), "-") {
+				return &exitError{exitUsage, errors.New("cannot read standard input twice"), "give - once, and files for the rest"}
+			}
 			rules, err := loadRuleFile(o.rules)
 			if err != nil {
 				return err
@@ -54,6 +58,12 @@ The exit code is 0 whenever the output could be read.`,
 	c.Flags().StringVar(&o.against, "against", "", "the output of a launch that went well: print what it never said")
 	c.Flags().StringVar(&o.rules, "rules", "", "a file of rules that stand before the built-in ones")
 	return c
+}
+
+// twice tells whether a list has a word more than once.
+func twice(list []string, word string) bool {
+	first := slices.Index(list, word)
+	return first >= 0 && slices.Contains(list[first+1:], word)
 }
 
 // nodeReport is the answer for one of several files.

@@ -229,6 +229,8 @@ func (r *Runner) run(ctx context.Context, j job) error {
 		return nil
 	case ctx.Err() != nil && r.ctx.Err() == nil:
 		return fmt.Errorf("cannot run %s (%q): it took longer than %s", j.name, j.argv[0], j.limit)
+	case r.ctx.Err() != nil:
+		return fmt.Errorf("cannot run %s (%q): it was ended, for the launch was over and waited no longer than %s", j.name, j.argv[0], j.limit)
 	case len(said.last) > 0:
 		return fmt.Errorf("cannot run %s (%q): %w: %s", j.name, j.argv[0], err, serve.Plain(mask.String(string(said.last))))
 	}

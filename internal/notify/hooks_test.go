@@ -217,6 +217,26 @@ func TestWebhookFails(t *testing.T) {
 	}
 }
 
+// A hook that the end of the launch cuts short is told as that, not as a signal from
+// nowhere.
+func TestHookEndedWithTheLaunch(t *testing.T) {
+	begun := filepath.Join(t.TempDir(), "begun")
+	var wrong troubles
+	r := NewRunner(Hooks{OnGaveUp: []string{"/bin/sh", "-c", `echo up >"$0"; exec sleep 1000`, begun}, Limit: time.Minute}, false, wrong.add)
+	r.Told(event("gave_up"))
+	for deadline := time.Now().Add(20 * time.Second); len(lines(t, begun)) == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not begin")
+		}
+		time.Sleep(5 * time.Millisecond) // the pause of a poll
+	}
+	r.stop()
+	r.Close()
+	if text := wrong.text(); !strings.Contains(text, "the launch was over") || strings.Contains(text, "signal") {
+		t.Errorf("trouble: %s", text)
+	}
+}
+
 // A hook that is asked for more than it takes loses news and holds nobody up.
 func TestFlood(t *testing.T) {
 	var wrong troubles
