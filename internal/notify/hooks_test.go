@@ -222,7 +222,7 @@ func TestWebhookFails(t *testing.T) {
 func TestHookEndedWithTheLaunch(t *testing.T) {
 	begun := filepath.Join(t.TempDir(), "begun")
 	var wrong troubles
-	r := NewRunner(Hooks{OnGaveUp: []string{"/bin/sh", "-c", `echo up >"$0"; exec sleep 1000`, begun}, Limit: time.Minute}, false, wrong.add)
+	r := NewRunner(Hooks{OnGaveUp: []string{"/bin/sh", "-c", `echo {} >"$0"; exec sleep 1000`, begun}, Limit: time.Minute}, false, wrong.add)
 	r.Told(event("gave_up"))
 	for deadline := time.Now().Add(20 * time.Second); len(lines(t, begun)) == 0; {
 		if time.Now().After(deadline) {
