@@ -367,7 +367,8 @@ func TestTuneKilled(t *testing.T) {
 	u.run()
 	u.await(`launch 3 is ready`)
 	u.oneServer()
-	u.signal(syscall.SIGINT) // the trials end, the morning comes
+	u.await(`(?m)launch 3, chat@\d+: output_throughput [^;]*$`) // by the plan that the first tuner made
+	u.signal(syscall.SIGINT)                                    // the trials end, the morning comes
 	kill(`launch 4 \(morning\): baseline`)
 	u.run()
 	u.await(serves)

@@ -25,8 +25,7 @@ func (t *teller) line(r tune.Record) string { return clip(visible.Line(t.words(r
 func (t *teller) words(r tune.Record) string {
 	switch b := r.Body.(type) {
 	case tune.Planned:
-		t.learn(b.Trials)
-		t.study = b.Study
+		t.learn(b)
 		return fmt.Sprintf("%d trials beside the baseline; a server serves by %s", len(b.Trials)-1, b.Deadline.Format("Mon 15:04"))
 	case tune.Resumed:
 		return "the night goes on"
@@ -66,9 +65,11 @@ func (t *teller) words(r tune.Record) string {
 	return ""
 }
 
-func (t *teller) learn(trials []tune.Trial) {
-	t.names = map[string]string{}
-	for _, one := range trials {
+// learn takes the plan by which records are told: a night that is taken up begins
+// without one.
+func (t *teller) learn(plan tune.Planned) {
+	t.study, t.names = plan.Study, map[string]string{}
+	for _, one := range plan.Trials {
 		t.names[one.ID] = one.Name
 	}
 }

@@ -77,7 +77,7 @@ func (s *site) perform(ctx context.Context, journal *Journal, records []tune.Rec
 		return 0, err
 	}
 	s.trials = night.Plan().Trials
-	s.words.learn(s.trials)
+	s.words.learn(night.Plan())
 	end, err := c.run(ctx)
 	s.remember(ctx, night)
 	switch {
