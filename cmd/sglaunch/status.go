@@ -46,7 +46,7 @@ ended says how.
 				return err
 			case watch && len(launches) > 1:
 				return tooMany(launches)
-			case watch:
+			case watch && launches[0].Shim.PID != 0: // else there is nothing to follow
 				return follow(c.Context(), c.OutOrStdout(), launches[0], asJSON)
 			}
 			return showStatus(c.Context(), c.OutOrStdout(), dir, launches, asJSON)
