@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"sglaunch/internal/container"
@@ -52,7 +54,14 @@ func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 	for _, l := range launches {
 		record, err := ReadLaunchRecord(l.Record())
 		switch {
-		case err != nil, !record.Ended.IsZero() && !record.mayHaveLeft():
+		case err != nil:
+			if lives := living(l); len(lives) > 0 && !errors.Is(err, fs.ErrNotExist) {
+				stuck[l.ID] = true
+				note(l.ID).Err = fmt.Sprintf("%v; whether sglaunch still runs it is not known, so these are left alone, to be ended by hand where it does not: %s",
+					err, strings.Join(lives, ", "))
+			}
+			continue
+		case !record.Ended.IsZero() && !record.mayHaveLeft():
 			continue
 		case record.alive():
 			stuck[l.ID] = true
@@ -136,6 +145,21 @@ const lookAgain = 2 * time.Second
 // they may live still, and may go by now.
 func (r LaunchRecord) mayHaveLeft() bool {
 	return r.Code == machine.CodeHeld && r.Boot == proc.BootID()
+}
+
+// living names the processes of all attempts of a launch.
+func living(l statedir.Launch) (names []string) {
+	attempts, err := l.Attempts()
+	if err != nil {
+		return nil
+	}
+	for _, a := range attempts {
+		members, _ := proc.Members(membership(l, a, false)) // whoever is seen counts
+		for _, p := range members {
+			names = append(names, fmt.Sprintf("process %d (%s)", p.PID, p.Comm))
+		}
+	}
+	return names
 }
 
 // endLaunch ends what is left of every attempt of a launch.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,4 +165,27 @@ func TestTidyKeepsTheNewest(t *testing.T) {
 		}
 	}
 	Setup{State: dir}.tidy(time.Minute, func(string) { t.Error("nothing to keep, nothing to say") })
+}
+
+// Of a launch whose record is damaged nobody can say whether it lives: its
+// processes are told and left alone.
+func TestRecoverTellsOfADamagedRecord(t *testing.T) {
+	dir := stateDir(t)
+	l := leftBehind(t, dir, "damaged", deadProcess(t), proc.BootID())
+	must(t, os.WriteFile(l.Record(), []byte(`{"v":`), 0o600))
+	healed, err := Recover(t.Context(), dir)
+	must(t, err)
+	if len(healed) > 0 {
+		t.Errorf("nobody lives, and it is told: %+v", healed)
+	}
+	p, _ := member(t, l)
+	healed, err = Recover(t.Context(), dir)
+	must(t, err)
+	want := fmt.Sprintf("process %d (", p.PID)
+	if len(healed) != 1 || healed[0].Launch != l.ID || healed[0].Killed > 0 || !strings.Contains(healed[0].Err, want) {
+		t.Errorf("healed %+v, want %s", healed, want)
+	}
+	if !proc.Alive(p.ID) {
+		t.Error("it was ended")
+	}
 }

@@ -23,7 +23,7 @@ processes that would not go (13), and restore the files that they had patched. L
 time: from ExecStartPre= and ExecStopPost= of a unit, from cron, by hand. The
 exit code is 0 where nothing is left, 12 where a file could not be restored, now or
 earlier, 13 where a process would not go, 1 where it could not be written down that a
-launch has ended.`,
+launch has ended, or where the record of one with living processes is damaged.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := statedir.Open()
