@@ -19,11 +19,12 @@ func newRecoverCommand() *cobra.Command {
 		Use:   "recover",
 		Short: "End and undo what launches left behind whose sglaunch has died",
 		Long: `End every process of launches whose sglaunch was killed, or that ended with
-processes that would not go (13), and restore the files that they had patched. Launches that live are left alone, so it is safe at any
-time: from ExecStartPre= and ExecStopPost= of a unit, from cron, by hand. The
-exit code is 0 where nothing is left, 12 where a file could not be restored, now or
-earlier, 13 where a process would not go, 1 where it could not be written down that a
-launch has ended, or where the record of one with living processes is damaged.`,
+processes that would not go (13), and restore the files that they had patched.
+Launches that live are left alone, so it is safe at any time: from ExecStartPre=
+and ExecStopPost= of a unit, from cron, by hand. The exit code is 0 where nothing
+is left, 12 where a file could not be restored, now or earlier, 13 where a process
+would not go, 1 where it could not be written down that a launch has ended, or
+where the record of one with living processes is damaged.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := statedir.Open()
