@@ -40,7 +40,7 @@ func inContainer(t *testing.T, args ...string) *launched {
 		t.Fatal(err)
 	}
 	l := &launched{t: t, cmd: exec.Command(self, args...), done: make(chan struct{})}
-	l.cmd.Env = append(os.Environ(), asSglaunch+"=1", asFirst+"=1", "SGLAUNCH_STATE="+filepath.Join(t.TempDir(), "state"))
+	l.cmd.Env = append(os.Environ(), asFirst+"=1", "SGLAUNCH_STATE="+filepath.Join(t.TempDir(), "state"))
 	l.cmd.Stdout, l.cmd.Stderr = &l.stdout, &l.stderr
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
 	if os.Getuid() != 0 {

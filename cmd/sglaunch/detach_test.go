@@ -107,7 +107,7 @@ func TestTerminalVanishes(t *testing.T) {
 	dir := t.TempDir()
 	s := standing{&launched{t: t}, dir}
 	cmd := exec.Command(self, "run", "--server.name=glm", "--", "sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done")
-	cmd.Env = append(os.Environ(), asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(dir, "state"))
+	cmd.Env = append(os.Environ(), "SGLAUNCH_STATE="+filepath.Join(dir, "state"))
 	master, err := pty.Start(cmd)
 	if err != nil {
 		t.Fatal(err)

@@ -330,7 +330,6 @@ func (b *box) replays() {
 		b.t.Fatal(err)
 	}
 	cmd := exec.Command(self, "replay", filepath.Join(b.launchDir(), "journal.jsonl"))
-	cmd.Env = append(os.Environ(), asSglaunch+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.t.Errorf("replay: %v\n%s", err, tail(out))
 	}

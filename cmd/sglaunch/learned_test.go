@@ -73,7 +73,7 @@ func (b *bench) ask(args ...string) string {
 		b.t.Fatal(err)
 	}
 	c := exec.Command(self, args...)
-	c.Env = append(os.Environ(), asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(b.dir, "state"))
+	c.Env = append(os.Environ(), "SGLAUNCH_STATE="+filepath.Join(b.dir, "state"))
 	out, err := c.CombinedOutput()
 	if err != nil {
 		b.t.Fatalf("%s: %v\n%s", args, err, out)

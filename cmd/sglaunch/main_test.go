@@ -29,6 +29,11 @@ func TestMain(m *testing.M) {
 		main() // a copy of ourselves that a test, or sglaunch, has started
 		return
 	}
+	// What a test starts of us, though it be by a command that it runs in its own
+	// process, is sglaunch and never another run of the tests.
+	if err := os.Setenv(asSglaunch, "1"); err != nil {
+		panic(err)
+	}
 	// Most of what the tests do is to wait for servers.
 	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)

@@ -179,7 +179,7 @@ func (b *box) heal() string {
 		b.t.Fatal(err)
 	}
 	cmd := exec.Command(self, "recover")
-	cmd.Env = append(os.Environ(), asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(b.dir, "state"))
+	cmd.Env = append(os.Environ(), "SGLAUNCH_STATE="+filepath.Join(b.dir, "state"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		b.t.Errorf("recover: %v\n%s", err, out)

@@ -216,7 +216,7 @@ func startAs(t *testing.T, user *syscall.Credential, program, dir string, env []
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	l.cmd.Dir = dir
 	l.cmd.Env = append(os.Environ(), env...)
-	l.cmd.Env = append(l.cmd.Env, asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(dir, "state"))
+	l.cmd.Env = append(l.cmd.Env, "SGLAUNCH_STATE="+filepath.Join(dir, "state"))
 	l.cmd.Stdout, l.cmd.Stderr = &l.stdout, &l.stderr
 	l.cmd.WaitDelay = 5 * time.Second // a server that outlives it may hold them open
 	if err := l.cmd.Start(); err != nil {

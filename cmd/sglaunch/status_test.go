@@ -73,7 +73,7 @@ func (s standing) as(program string, args ...string) (code int, stdout, stderr s
 	s.t.Helper()
 	var out, errout bytes.Buffer
 	cmd := exec.CommandContext(s.t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(s.dir, "state"))
+	cmd.Env = append(os.Environ(), "SGLAUNCH_STATE="+filepath.Join(s.dir, "state"))
 	cmd.Stdout, cmd.Stderr = &out, &errout
 	_ = cmd.Run() // the exit code says it
 	return cmd.ProcessState.ExitCode(), out.String(), errout.String()
@@ -150,7 +150,7 @@ func TestAskedAndTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch := exec.Command(self, "status", "--watch", "--json")
-	watch.Env = append(os.Environ(), asSglaunch+"=1", "SGLAUNCH_STATE="+filepath.Join(s.dir, "state"))
+	watch.Env = append(os.Environ(), "SGLAUNCH_STATE="+filepath.Join(s.dir, "state"))
 	watch.Stdout = watched
 	if err := watch.Start(); err != nil {
 		t.Fatal(err)
