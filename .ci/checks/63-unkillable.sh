@@ -39,10 +39,17 @@ code=0
 wait $launch || code=$?
 [ "$code" -eq 13 ] || fail "the code is 13, not $code"
 [ $((SECONDS - begun)) -le 90 ] || fail "it ended in time: $((SECONDS - begun)) s"
-grep -q "processes that would not die: $rank sh (D (waits in the kernel))" "$work/said" || fail "it is named"
+named="$rank sh \(D \(waits in the kernel(, in [a-z_]+)?\)\)"
+grep -Eq "processes that would not die: $named" "$work/said" || fail "it is named"
 echo "  named, code 13, after $((SECONDS - begun)) s"
+code=0
+SGLAUNCH_STATE=$work/state "$work/sglaunch" recover >"$work/recovered" || code=$?
+[ "$code" -eq 13 ] || fail "recover finds it still: code $code"
+grep -q "process $rank (sh) would not go: D (waits in the kernel" "$work/recovered" || fail "recover names it"
+echo "  recover names it too"
 echo THAWED >"$frozen/freezer.state"
 lives() { grep -qs '^State:.*[RSDT] (' "/proc/$rank/status"; }
 for _ in $(seq 100); do lives || break; sleep 0.1; done
 if lives; then fail "the SIGKILL that waits ends it as soon as it wakes"; fi
+SGLAUNCH_STATE=$work/state "$work/sglaunch" recover >"$work/recovered" || fail "then recover has nothing to tell"
 echo "  once it wakes it is gone"
