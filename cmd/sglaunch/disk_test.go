@@ -115,16 +115,27 @@ func TestRecoverThatCannotWrite(t *testing.T) {
 	b.left(storyLimit)
 }
 
+// launchOnDisk is a launch whose server lives and whose state directory has a small
+// disk of its own; ok is false where none may be mounted.
+func launchOnDisk(t *testing.T) (s standing, state string, ok bool) {
+	t.Helper()
+	dir := t.TempDir()
+	if state, ok = ownDisk(t, dir, "1m"); !ok {
+		return standing{}, "", false
+	}
+	s = standing{startLaunch(t, dir, nil, "run", "--server.name=full", "--", "sleep", "1000"), dir}
+	s.await("attempt 1: server is process")
+	return s, state, true
+}
+
 // A disk that fills while a server lives ends nothing. It is told once that events
 // are lost, and once more when they are kept again.
 func TestDiskFillsWhileItRuns(t *testing.T) {
-	dir := t.TempDir()
-	state, ok := ownDisk(t, dir, "1m")
+	s, state, ok := launchOnDisk(t)
 	if !ok {
 		return
 	}
-	l := startLaunch(t, dir, nil, "run", "--server.name=full", "--", "sleep", "1000")
-	s := standing{l, dir}
+	l := s.launched
 	restart := func(attempt string) {
 		t.Helper()
 		if code, _, stderr := s.sglaunch("restart", "full"); code != exitOK {
@@ -132,7 +143,6 @@ func TestDiskFillsWhileItRuns(t *testing.T) {
 		}
 		l.await("attempt " + attempt + ": server is process")
 	}
-	l.await("attempt 1: server is process")
 	fillDisk(t, state)
 	restart("2")
 	l.await("cannot write the events: ")
@@ -160,14 +170,11 @@ func TestDiskFillsWhileItRuns(t *testing.T) {
 // How a launch ended is written down also where the disk is full: nobody is told
 // later that it was killed.
 func TestEndOnAFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	state, ok := ownDisk(t, dir, "1m")
+	s, state, ok := launchOnDisk(t)
 	if !ok {
 		return
 	}
-	l := startLaunch(t, dir, nil, "run", "--server.name=full", "--", "sleep", "1000")
-	s := standing{l, dir}
-	l.await("attempt 1: server is process")
+	l := s.launched
 	fillDisk(t, state)
 	l.signal(syscall.SIGTERM)
 	if code := l.wait(); code != exitOK {
@@ -231,15 +238,13 @@ func TestRecordsRemovedUnderAPatch(t *testing.T) {
 // A supervisor that dies while the disk is full is followed by one that goes on: the
 // server is not left unwatched.
 func TestSupervisorDiesOnAFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	state, ok := ownDisk(t, dir, "1m")
+	s, state, ok := launchOnDisk(t)
 	if !ok {
 		return
 	}
-	b := &box{dir: dir, launched: startLaunch(t, dir, nil, "run", "--server.name=full", "--", "sleep", "1000")}
-	b.await("attempt 1: server is process")
+	b := &box{dir: s.dir, launched: s.launched}
 	fillDisk(t, state)
-	if code, _, stderr := (standing{b.launched, dir}).sglaunch("restart", "full"); code != exitOK {
+	if code, _, stderr := s.sglaunch("restart", "full"); code != exitOK {
 		t.Fatalf("restart: exit code %d\n%s", code, stderr)
 	}
 	b.await("attempt 2: server is process")

@@ -111,28 +111,21 @@ func readUtil(h nvml.Device, g *GPU) nvml.Return {
 	return ret
 }
 
-func readPower(h nvml.Device, g *GPU) nvml.Return {
-	mw, ret := h.GetPowerUsage()
+// number takes an answer that is one number.
+func number[N uint32 | uint64](ask func() (N, nvml.Return), to *Reading) nvml.Return {
+	n, ret := ask()
 	if ret == nvml.SUCCESS {
-		g.PowerMW = Read(int64(mw))
+		*to = Read(int64(n))
 	}
 	return ret
 }
 
-func readLimit(h nvml.Device, g *GPU) nvml.Return {
-	mw, ret := h.GetEnforcedPowerLimit()
-	if ret == nvml.SUCCESS {
-		g.LimitMW = Read(int64(mw))
-	}
-	return ret
-}
+func readPower(h nvml.Device, g *GPU) nvml.Return { return number(h.GetPowerUsage, &g.PowerMW) }
+
+func readLimit(h nvml.Device, g *GPU) nvml.Return { return number(h.GetEnforcedPowerLimit, &g.LimitMW) }
 
 func readEnergy(h nvml.Device, g *GPU) nvml.Return {
-	mj, ret := h.GetTotalEnergyConsumption()
-	if ret == nvml.SUCCESS {
-		g.EnergyMJ = Read(int64(mj))
-	}
-	return ret
+	return number(h.GetTotalEnergyConsumption, &g.EnergyMJ)
 }
 
 func readPState(h nvml.Device, g *GPU) nvml.Return {
