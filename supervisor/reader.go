@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -50,6 +51,8 @@ type Reader struct {
 	next    int64 // offset up to which the tracker has the output
 	skip    int   // observations that a supervisor before this one has posted
 
+	ended   int       // the newest attempt whose server has ended
+	heardAt time.Time // Hearing was posted
 	suspect *wire.Range
 	deadly  []wire.Range
 
@@ -65,10 +68,14 @@ func (r *Reader) Counts() serve.Output {
 // observations of each attempt are in the journal already; they are not posted
 // again.
 func NewReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post func(int, machine.Body)) *Reader {
-	return &Reader{
+	r := &Reader{
 		conn: conn, rules: rules, post: post,
 		suspect: hello.Suspect, deadly: hello.Skip,
 	}
+	if hello.Exited != nil {
+		r.ended = hello.Attempt
+	}
+	return r
 }
 
 // Follow asks the shim for the output of an attempt from its first byte on; of
@@ -139,7 +146,14 @@ func (r *Reader) output(o wire.Output) {
 		}
 		o.Data, o.Offset = o.Data[n:], o.Offset+int64(n)
 	}
+	if o.Attempt == r.ended && time.Since(r.heardAt) >= hearingPace {
+		r.heardAt = time.Now()
+		r.post(o.Attempt, machine.Hearing{Bytes: o.Offset})
+	}
 }
+
+// hearingPace is how often it is told that a server which has ended is still read.
+const hearingPace = time.Second
 
 // stretch is how much of the output is taken at once: everything, but never
 // over the edge of a deadly range, and a suspect range line by line.
@@ -235,6 +249,7 @@ func (r *Reader) message(m *wire.Message) {
 			r.OnMember(m.Attempt, *m.Proc)
 		}
 	case wire.Exited:
+		r.ended = m.Attempt
 		r.post(m.Attempt, machine.Exited{Status: *m.Status})
 	case wire.Drained:
 		r.drained(m)

@@ -14,9 +14,8 @@ import (
 	"sglaunch/supervisor/machine"
 )
 
-// heard gives a reader what a shim would send, and says at which offsets it has
-// seen something.
-func heard(t *testing.T, hello wire.Hello, send func(shim *wire.Conn)) (offsets []int64) {
+// heard gives a reader what a shim would send, and returns what it makes of it.
+func heard(t *testing.T, hello wire.Hello, send func(shim *wire.Conn)) (all []machine.Body) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	shim := wire.NewConn(theirs)
@@ -27,11 +26,7 @@ func heard(t *testing.T, hello wire.Hello, send func(shim *wire.Conn)) (offsets 
 			}
 		}
 	}()
-	r := NewReader(wire.NewConn(ours), phases.BuiltinRules(), &hello, func(_ int, b machine.Body) {
-		if s, ok := b.(machine.Seen); ok {
-			offsets = append(offsets, s.Offset)
-		}
-	})
+	r := NewReader(wire.NewConn(ours), phases.BuiltinRules(), &hello, func(_ int, b machine.Body) { all = append(all, b) })
 	done := make(chan error)
 	go func() { done <- r.Run() }()
 	_ = shim.Send(wire.Message{Type: wire.Spawned, Attempt: 1, Proc: &wire.Proc{PID: 1}})
@@ -41,7 +36,7 @@ func heard(t *testing.T, hello wire.Hello, send func(shim *wire.Conn)) (offsets 
 		t.Error(err)
 	}
 	ours.Close()
-	return offsets
+	return all
 }
 
 // What is seen in the output has its place there, though output before it was
@@ -76,9 +71,41 @@ func TestPlacesInTheOutput(t *testing.T) {
 		}, want: []int64{0, third}},
 	}
 	for name, c := range cases {
-		if got := heard(t, c.hello, c.send); !slices.Equal(got, c.want) {
+		var got []int64
+		for _, b := range heard(t, c.hello, c.send) {
+			if s, ok := b.(machine.Seen); ok {
+				got = append(got, s.Offset)
+			}
+		}
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+// Who decides hears that a server which has ended is still being read, not that
+// one which lives is.
+func TestReadingOfTheDead(t *testing.T) {
+	out := wire.Output{Attempt: 1, Data: []byte("the last words\n")}
+	exited := wire.Message{Type: wire.Exited, Attempt: 1, Status: &wire.Status{Signal: 9}}
+	tell := func(hello wire.Hello, send func(*wire.Conn)) (bytes []int64) {
+		for _, b := range heard(t, hello, send) {
+			if h, ok := b.(machine.Hearing); ok {
+				bytes = append(bytes, h.Bytes)
+			}
+		}
+		return bytes
+	}
+	size := int64(len(out.Data))
+	if got := tell(wire.Hello{}, func(c *wire.Conn) { _ = c.SendOutput(out); _ = c.Send(exited) }); got != nil {
+		t.Errorf("of the living: %v", got)
+	}
+	if got := tell(wire.Hello{}, func(c *wire.Conn) { _ = c.Send(exited); _ = c.SendOutput(out) }); !slices.Equal(got, []int64{size}) {
+		t.Errorf("of the dead: %v", got)
+	}
+	before := wire.Hello{Attempt: 1, Exited: exited.Status}
+	if got := tell(before, func(c *wire.Conn) { _ = c.SendOutput(out) }); !slices.Equal(got, []int64{size}) {
+		t.Errorf("of one that died before this supervisor began: %v", got)
 	}
 }
 

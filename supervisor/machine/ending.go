@@ -191,10 +191,19 @@ func (m *Machine) treeGone() {
 	if m.state != StateKilling || m.run.TreeGone {
 		return
 	}
-	m.run.TreeGone = true
+	m.run.TreeGone, m.run.HearUntil = true, m.now.Add(hearLimit)
 	m.say("tree_gone", "")
 	m.enter(StateKilling, DrainMargin) // for the rest of the output
 	m.treeAndOutputDone()
+}
+
+// hearing waits on while what is left of the output is read: it may say why the
+// server died. Whoever has asked for the end does not wait for that.
+func (m *Machine) hearing() {
+	left := m.run.HearUntil.Sub(m.now)
+	if m.state == StateKilling && m.run.TreeGone && !m.run.Asked && m.stop == nil && left > 0 {
+		m.enter(StateKilling, min(DrainMargin, left))
+	}
 }
 
 // treeAndOutputDone goes on when both are true: an exit may overtake the lines

@@ -228,6 +228,12 @@ type Exited struct {
 	Status wire.Status `json:"status"`
 }
 
+// Hearing tells that of the output of a server that has ended some more was read:
+// a supervisor may be behind. It comes at most once a second.
+type Hearing struct {
+	Bytes int64 `json:"bytes"` // read in all
+}
+
 // Drained tells that no more output comes, with what the output says in all.
 type Drained struct {
 	Bytes     int64     `json:"bytes"`
@@ -337,6 +343,7 @@ func (RankGone) body()     {}
 func (Hardware) body()     {}
 func (SourceLost) body()   {}
 func (Exited) body()       {}
+func (Hearing) body()      {}
 func (Drained) body()      {}
 func (TreeGone) body()     {}
 func (TreeLeft) body()     {}
@@ -357,7 +364,7 @@ var bodies = registry[Body]{
 	"seen": new(Seen), "proven": new(Proven), "answered": new(Answered),
 	"checked": new(Checked), "working": new(Working),
 	"activity": new(Activity), "rank_gone": new(RankGone), "hardware": new(Hardware),
-	"source_lost": new(SourceLost), "exited": new(Exited), "drained": new(Drained),
+	"source_lost": new(SourceLost), "exited": new(Exited), "hearing": new(Hearing), "drained": new(Drained),
 	"tree_gone": new(TreeGone), "tree_left": new(TreeLeft), "evidence": new(Evidence),
 	"released": new(Released), "not_released": new(NotReleased),
 	"stop_asked": new(StopAsked), "restart_asked": new(RestartAsked), "reload": new(Reload), "tick": new(Tick),

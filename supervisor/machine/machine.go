@@ -116,6 +116,8 @@ func (m *Machine) Step(e Event) []Effect {
 		m.say("source_lost", fmt.Sprintf("%s is silent: %s", b.Source, b.Reason), "source", b.Source)
 	case Exited:
 		m.exited(b.Status)
+	case Hearing:
+		m.hearing()
 	case Drained:
 		m.drained(b)
 	case TreeGone:

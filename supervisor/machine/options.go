@@ -81,7 +81,8 @@ const (
 	evidenceLimit = 10 * time.Second // before a kill, so that nobody waits for a picture
 	KillLimit     = 30 * time.Second // SIGKILL to the last process gone, D state apart
 	AnswerMargin  = 15 * time.Second // for an answer of the shim or an effect to arrive
-	DrainMargin   = 10 * time.Second // output after the tree is gone
+	DrainMargin   = 10 * time.Second // output after the tree is gone, while none is read
+	hearLimit     = 5 * time.Minute  // the same while it is read, however long it is
 	PatchLimit    = 2 * time.Minute  // apply or revert, a slow shared file system included
 	CheckLimit    = 2 * time.Minute  // preflight; each check has its own shorter one
 	spawnLimit    = 2 * time.Minute  // from asking the shim to the first process

@@ -94,6 +94,7 @@ type run struct {
 	Exited    *wire.Status
 	Unasked   bool // it exited before anybody here asked for it
 	TreeGone  bool
+	HearUntil time.Time // the rest of the output is not waited for any longer
 	Drained   bool
 	Diagnosis Diagnosis
 	// Neighbours are who else held memory of its GPUs when it failed.

@@ -120,6 +120,7 @@ var sampleEvents = []struct {
 	{"hardware, lost", Hardware{GPU: 3, Lost: true, Text: "GPU 3 fell off the bus"}},
 	{"source_lost", SourceLost{Source: "NVML", Reason: "no answer"}},
 	{"exited", Exited{Status: wire.Status{Signal: 9}}},
+	{"hearing", Hearing{Bytes: 1}},
 	{"drained", Drained{Diagnosis: Diagnosis{SGLang: true}}},
 	{"tree_gone", TreeGone{}},
 	{"tree_left", TreeLeft{Procs: []wire.Proc{{PID: 9, Comm: "python", State: "D"}}}},

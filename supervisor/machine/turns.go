@@ -176,6 +176,7 @@ func (m *Machine) resumed(b Resumed) {
 		}
 	case StateKilling:
 		m.do(KillTree{Limit: KillLimit})
+		m.hearing() // what is read is read from the start again
 	case StateReleasing:
 		m.do(AwaitRelease{Limit: m.opt.Stop.Release})
 	case StateReverting:

@@ -103,6 +103,8 @@ func (a *actor) fact(verb string, g args) error {
 		a.send(SourceLost{Source: "NVML", Reason: "no answer"})
 	case "exited":
 		a.send(Exited{Status: g.status()})
+	case "hearing":
+		a.send(Hearing{})
 	case "drained":
 		a.send(Drained{Cut: g.has("cut"), Diagnosis: g.diagnosis()})
 	case "tree_gone":

@@ -239,7 +239,7 @@ var walkEvents = func() []Body {
 		Answered{Endpoint: "/health", Status: 200, Ready: true}, Answered{Endpoint: "/health", Bad: "503"},
 		Checked{Answers: 75}, Checked{Answers: 75, Corrupt: "one token repeated"}, Checked{Silent: true}, Working{},
 		RankGone{Rank: "TP3"}, Hardware{Lost: true, Text: "lost"}, Hardware{Text: "Xid 13"}, SourceLost{Source: "NVML"},
-		Exited{Status: wire.Status{Signal: 9}}, Drained{Diagnosis: Diagnosis{SGLang: true, Drain: true}}, Drained{Diagnosis: found},
+		Exited{Status: wire.Status{Signal: 9}}, Hearing{}, Drained{Diagnosis: Diagnosis{SGLang: true, Drain: true}}, Drained{Diagnosis: found},
 		TreeGone{}, TreeLeft{}, Evidence{}, Evidence{Diagnosis: found}, Evidence{Diagnosis: full, Neighbours: others}, Released{}, NotReleased{Holder: "ghost"},
 		NotReleased{Holder: "pid 9", Foreign: true}, StopAsked{By: "SIGTERM"}, RestartAsked{By: "x"}, Reload{By: "x", Options: DefaultOptions()}, Tick{},
 	}

@@ -19,6 +19,7 @@ func (m *Machine) seen(o phases.Observation) {
 		m.run.Drain = m.now
 	}
 	if !m.running() {
+		m.late(o)
 		return
 	}
 	m.run.Heard = m.now
@@ -43,6 +44,14 @@ func (m *Machine) seen(o phases.Observation) {
 	}
 	m.reach(o)
 	m.refute(o)
+}
+
+// late follows how far a server had come that is gone already: its end may
+// overtake the lines before it.
+func (m *Machine) late(o phases.Observation) {
+	if m.run.Unasked && o.Phase > m.run.Phase && o.Phase < phases.Ready {
+		m.leavePhase(o.Phase)
+	}
 }
 
 // moved takes note of proof of progress.
