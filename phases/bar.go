@@ -112,9 +112,34 @@ func parseCount(b []byte) (int64, bool) {
 	return int64(v * scale), true
 }
 
+// barsLength is how much of a message its bars take, 0 where nothing stands behind
+// them. A bar ends without a newline, and who prints next, a dying interpreter
+// above all, does not know of it.
+func barsLength(h *header) int {
+	msg := bytes.TrimRight(h.msg, " ")
+	if h.stamped || h.marks&markPercent == 0 || bytes.HasSuffix(msg, []byte("]")) {
+		return 0
+	}
+	rest := msg
+	for range maxBars {
+		_, next, ok := nextBar(rest)
+		if !ok {
+			break
+		}
+		rest = next
+	}
+	if len(rest) == 0 {
+		return 0
+	}
+	return len(msg) - len(rest)
+}
+
+// maxBars of one line are read.
+const maxBars = 4096
+
 // bars reads every bar of a line.
 func (t *Tracker) bars(msg []byte) {
-	for range 4096 {
+	for range maxBars {
 		b, rest, ok := nextBar(msg)
 		if !ok {
 			return

@@ -281,6 +281,13 @@ func (t *Tracker) readPiece() {
 		l.h = header{number: -1, source: l.h.source, marks: l.h.marks}
 		l.h.msg = rest[stampEnd(rest, &l.h):]
 	}
+	if bars := barsLength(&l.h); bars > 0 {
+		h, rest := l.h, l.h.msg[bars:]
+		l.h.msg = l.h.msg[:bars]
+		t.readLine()
+		l.h = header{number: -1, source: h.source, marks: h.marks}
+		l.h.strip(rest, &t.prefix.habit)
+	}
 	t.readLine()
 }
 

@@ -197,3 +197,26 @@ func TestMiss(t *testing.T) {
 		t.Errorf("last: %+v, want offset %d", ended, want)
 	}
 }
+
+// TestBehindBars: what is printed behind a bar is a line of its own, with what
+// stands before every such line; the bar counts.
+func TestBehindBars(t *testing.T) {
+	const bar = "Capturing batches (bs=448 avail_mem=87.41 GB):   8%|8         | 4/51 [00:20<03:35,  4.59s/it]"
+	for behind, want := range map[string]string{
+		"Fatal Python error: Segmentation fault":                                                            "main: Fatal Python error: Segmentation fault",
+		"[rank1]:[E129 08:52:51.685 NCCL.cpp:15] Watchdog caught collective operation timeout: WorkNCCL(x)": "TP1: [E129 08:52:51.685 NCCL.cpp:15] Watchdog caught collective operation timeout: WorkNCCL(x)",
+	} {
+		tracker, _ := feedAll(t, "[2025-07-08 06:56:38 TP0] Capture cuda graph begin. avail mem=90.21 GB\n"+bar+bar+behind+"\n")
+		r := tracker.Report()
+		if r.Root == nil || r.Root.Rank+": "+r.Root.Text != want {
+			t.Errorf("%s: root %+v, want %s", behind, r.Root, want)
+		}
+		if r.Progress == nil || r.Progress.Done != 4 || r.Progress.Total != 51 {
+			t.Errorf("%s: progress %+v, want 4 of 51", behind, r.Progress)
+		}
+	}
+	tracker, all := feedAll(t, bar+"   \n"+bar+"\n")
+	if n := len(kinds(all, KindFault)); n > 0 || tracker.Report().Failed {
+		t.Errorf("%d faults in bars that nothing follows", n)
+	}
+}
