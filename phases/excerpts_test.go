@@ -164,6 +164,32 @@ Traceback (most recent call last):
     raise Exception(
 Exception: flashinfer_python with minimum required version 0.2.5 is not installed. Please uninstall the old version and reinstall the latest version by following the instructions
 `},
+	{"what dies behind a bar", "graph_capture ready=false failed=true cause=segfault", `
+[2025-07-08 06:56:38 DP0 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=90.21 GB
+Capturing batches (bs=448 avail_mem=87.41 GB):   8%|8         | 4/51 [00:20<03:35,  4.59s/it]Fatal Python error: Segmentation fault
+
+Thread 0x00007ee0b4dff640 (most recent call first):
+  File "/usr/lib/python3.12/threading.py", line 359 in wait
+`},
+	{"a tuner in the way to the first graph", "autotune ready=false failed=true cause=scheduler_exception", `
+[2026-07-15 04:07:05] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/model_executor/model_runner.py", line 938, in init_cuda_graphs
+    self.eager_runner = EagerRunner(self)
+  File "/x/sglang/srt/model_executor/runner/eager_runner.py", line 139, in warmup
+    self._flashinfer_autotune(buffers=buffers)
+FooError: bar
+`},
+	{"a traceback that ends with its frames", "graph_capture ready=false failed=true cause=scheduler_exception", `
+[2026-07-15 04:07:05] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/model_executor/model_runner.py", line 938, in init_cuda_graphs
+    self.eager_runner = EagerRunner(self)
+`},
+	{"a traceback that the next line cut", "graph_capture ready=false failed=true cause=scheduler_exception", `
+[2026-07-15 04:07:05] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/model_executor/model_runner.py", line 938, in init_cuda_graphs
+    self.eager_runner = EagerRunner(self)
+[2026-07-15 04:07:05] kill_process_tree called: parent_pid=1457, include_parent=True, pid=1457
+`},
 }
 
 // TestExcerpts: a part of an output is understood as far as it goes.

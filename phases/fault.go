@@ -130,7 +130,6 @@ func (t *Tracker) frame(open *failure) {
 			continue
 		case m.rule.Phase != nil:
 			open.hint = m.rule.Phase
-			t.line.node.settle(open)
 		}
 		if m.rule.Cause != "" {
 			open.places = append(open.places, m.rule)
@@ -177,7 +176,7 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 }
 
 // settle gives a failure's rank the phase in which it failed and its best fault
-// the cause that fits it. A later frame or wrapper may tell more.
+// the cause that fits it. A later wrapper may tell more.
 func (n *node) settle(f *failure) {
 	if f.best == nil {
 		return

@@ -98,6 +98,15 @@ func (n *node) isOf(source []byte) bool {
 // the excerpt.
 func (n *node) isReady() bool { return n.ready || n.inferred }
 
+// end closes a failure that collected lines. Its traceback may have been cut: then
+// nothing but its frames tells where it was raised.
+func (n *node) end(key int) {
+	if f := n.open[key]; f != nil {
+		n.settle(f)
+		delete(n.open, key)
+	}
+}
+
 // close ends the failures that collect lines.
 func (n *node) close() { clear(n.open) }
 

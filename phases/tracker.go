@@ -99,6 +99,11 @@ func (t *Tracker) Miss(n int64) []Observation {
 func (t *Tracker) Finish() []Observation {
 	t.out = t.out[:0]
 	t.split.finish(t.read)
+	for _, n := range t.nodes {
+		for key := range n.open {
+			n.end(key)
+		}
+	}
 	t.done = true
 	return t.out
 }
@@ -312,7 +317,7 @@ func (t *Tracker) readLine() {
 		l.rank.last.add(l.h.msg)
 	}
 	if l.h.stamped {
-		delete(n.open, -1)
+		n.end(-1)
 		if isRequest(l.h.msg) || isBatch(l.h.msg) && n.serves() {
 			return
 		}
