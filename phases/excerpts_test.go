@@ -190,6 +190,59 @@ FooError: bar
     self.eager_runner = EagerRunner(self)
 [2026-07-15 04:07:05] kill_process_tree called: parent_pid=1457, include_parent=True, pid=1457
 `},
+	{"a weight file that the disk does not give", "loading_weights ready=false failed=true cause=corrupt_weights", `
+[2025-05-07 14:42:43 TP0] Load weight begin. avail mem=46.93 GB
+Loading safetensors checkpoint shards:   0% Completed | 0/17 [00:00<?, ?it/s]
+Fatal Python error: Bus error
+
+Current thread 0x000079795dbe4740 (most recent call first):
+  File "/x/sglang/srt/model_loader/weight_utils.py", line 433 in safetensors_weights_iterator
+`},
+	{"the pools of a model with a file of its own", "kv_cache ready=false failed=true cause=config_mismatch", `
+  File "/x/sglang/srt/model_executor/model_runner_kv_cache_mixin.py", line 308, in _init_pools
+    self.token_to_kv_pool = FooTokenToKVPool(
+  File "/x/sglang/srt/mem_cache/foo_memory_pool.py", line 144, in create_buffer
+    assert self.store_dtype == torch.uint8
+AssertionError
+`},
+	{"pools as they are sized from 0.5.16 on", "kv_cache ready=false failed=true cause=scheduler_exception", `
+  File "/x/sglang/srt/mem_cache/kv_cache_configurator.py", line 308, in configure
+    sizes = self.foo()
+FooError: bar
+`},
+	{"a batch, and the loop is cut off", "serving ready=false failed=true cause=scheduler_exception", `
+  File "/x/sglang/srt/managers/scheduler.py", line 2952, in _get_new_batch_prefill_raw
+    if self.tp_worker.model_runner.foo:
+AttributeError: 'FooModelRunner' object has no attribute 'foo'
+`},
+	{"an import of what makes batches", "starting ready=false failed=true cause=import_error", `
+  File "/x/sglang/srt/managers/schedule_batch.py", line 50, in <module>
+    import foo
+ModuleNotFoundError: No module named 'foo'
+`},
+	{"the loader of a diffusion server", "loading_weights ready=false failed=true cause=scheduler_exception", `
+Process sglang-diffusionWorker-0:
+Traceback (most recent call last):
+  File "/x/sglang/multimodal_gen/runtime/loader/transformer_load_utils.py", line 365, in resolve
+    spec = foo()
+FooError: bar
+`},
+	{"a network below the ranks that does not come up", "distributed_init ready=false failed=true cause=nccl_error", `
+ibv_modify_qp failed 
+/x/nvshmem/src/modules/transport/ibrc/ibrc.cpp:1433: non-zero status: 7 
+NVSHMEM API called before NVSHMEM initialization has completed
+`},
+	{"an assertion of an Intel GPU's kernel", "serving ready=false failed=true cause=cuda_device_assert", `
+/x/torch-xpu-ops/src/ATen/native/xpu/sycl/Foo.cpp:180: operator(): global id: [0,0,0], local id: [0,0,0] Assertion ` + "`foo != 0`" + ` failed.
+[2026-06-13 09:59:00] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/managers/scheduler.py", line 700, in event_loop_normal
+    result = self.run_batch(batch)
+`},
+	{"a device's error that NCCL's watchdog saw first", "graph_capture ready=false failed=true cause=scheduler_exception", `
+[2026-04-29 03:11:40 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=98.40 GB
+[rank0]:[E429 03:11:50.1 ProcessGroupNCCL.cpp:2057] [PG ID 2 PG GUID 3 Rank 0] Process group watchdog thread terminated with exception: HIP error: foo is not permitted
+[2026-04-29 03:11:52] Exit code: -6
+`},
 }
 
 // TestExcerpts: a part of an output is understood as far as it goes.
