@@ -190,6 +190,16 @@ FooError: bar
     self.eager_runner = EagerRunner(self)
 [2026-07-15 04:07:05] kill_process_tree called: parent_pid=1457, include_parent=True, pid=1457
 `},
+	{"a traceback whose newest line comes first", "kv_cache ready=false failed=true cause=oom_kv_cache", `
+[2025-04-04 06:24:51] Received sigquit from a child process. It usually means the child failed.
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB.
+  File "/x/sglang/srt/model_executor/model_runner.py", line 938, in init_memory_pool
+[2025-04-04 06:24:51 TP1] Scheduler hit an exception: Traceback (most recent call last):
+`},
+	{"the same, and its head is cut off", "kv_cache ready=false failed=true cause=oom_kv_cache", `
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB.
+  File "/x/sglang/srt/model_executor/model_runner.py", line 938, in init_memory_pool
+`},
 	{"a weight file that the disk does not give", "loading_weights ready=false failed=true cause=corrupt_weights", `
 [2025-05-07 14:42:43 TP0] Load weight begin. avail mem=46.93 GB
 Loading safetensors checkpoint shards:   0% Completed | 0/17 [00:00<?, ?it/s]
