@@ -201,7 +201,7 @@ func (n *node) settleFault(x *fault, f *failure) {
 // what the frames or the line itself imply. An excerpt that shows no start and
 // fails in the event loop failed in service; one that shows a start, in warm-up.
 func (n *node) phaseOf(x *fault, f *failure) Phase {
-	at := x.rank.phase
+	at := n.ranks.phaseOf(x.rank)
 	if !x.rank.moved {
 		at = n.ranks.phase()
 	}

@@ -1,6 +1,9 @@
 package phases
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 const (
 	mainRank  = "main" // the parent, and everything of a single-GPU server
@@ -11,20 +14,45 @@ const (
 
 // A rankState is how far one rank has come.
 type rankState struct {
-	name  string
-	phase Phase
-	moved bool // some line told its phase
-	last  lastLines
+	name   string
+	phase  Phase
+	moved  bool // some line told its phase
+	number bool // it has no name but a library's number: which of the others it is, nobody said
+	last   lastLines
 }
 
 // A rankTable holds the ranks of one node. The phase of the node is that of its
 // slowest rank; a rank that has told nothing yet is not held against the others.
 type rankTable struct {
-	byName map[string]*rankState
-	list   []*rankState
-	count  [phaseSize]int // ranks that have moved, by phase
-	main   *rankState
-	latest *rankState // known was asked for it last
+	byName  map[string]*rankState
+	list    []*rankState
+	count   headcount // of the ranks that have a name
+	numbers headcount // of the others
+	main    *rankState
+	latest  *rankState // known was asked for it last
+}
+
+// A headcount is how many ranks have moved, by phase.
+type headcount [phaseSize]int
+
+// slowest is the phase of the slowest of them.
+func (c *headcount) slowest() (p Phase, ok bool) {
+	for p, n := range c {
+		if n > 0 {
+			return Phase(p), true
+		}
+	}
+	return Starting, false
+}
+
+// fastest is the phase of the fastest of them.
+func (c *headcount) fastest() (p Phase, ok bool) {
+	for p := phaseSize - 1; p >= 0; p-- {
+		if c[p] > 0 {
+			return Phase(p), true
+		}
+	}
+	return Starting, false
 }
 
 func newRankTable() *rankTable {
@@ -42,10 +70,31 @@ func (t *rankTable) get(name []byte) *rankState {
 	if r := t.byName[string(name)]; r != nil {
 		return r
 	}
+	return t.add(string(name), false)
+}
+
+// numbered is the rank behind torch's or NCCL's number: TP<n> where ranks are
+// plain tensor-parallel ones, else a rank of its own name.
+func (t *rankTable) numbered(number int) *rankState {
+	digits := strconv.Itoa(number)
+	if r := t.byName["TP"+digits]; r != nil {
+		return r
+	}
+	if t.byName["TP0"] != nil {
+		return t.add("TP"+digits, false)
+	}
+	if r := t.byName["rank"+digits]; r != nil {
+		return r
+	}
+	return t.add("rank"+digits, true)
+}
+
+// add makes a rank.
+func (t *rankTable) add(name string, number bool) *rankState {
 	if len(t.list) >= maxRanks {
 		return t.main
 	}
-	r := &rankState{name: string(name)}
+	r := &rankState{name: name, number: number}
 	r.last.limit = linesPerRank(len(t.list))
 	t.byName[r.name] = r
 	t.list = append(t.list, r)
@@ -87,10 +136,14 @@ func (t *rankTable) advance(r *rankState, to Phase) bool {
 		return false
 	}
 	if r != t.main {
-		if r.moved {
-			t.count[r.phase]--
+		count := &t.count
+		if r.number {
+			count = &t.numbers
 		}
-		t.count[to]++
+		if r.moved {
+			count[r.phase]--
+		}
+		count[to]++
 	}
 	changed := !r.moved || r.phase != to
 	r.moved, r.phase = true, to
@@ -137,24 +190,32 @@ func dpPart(name string) string {
 	return part
 }
 
-// phase is that of the slowest rank that has told one.
+// phase is that of the slowest rank that has told one. Those that are mere numbers
+// are among the named ones: they count where nobody with a name has spoken.
 func (t *rankTable) phase() Phase {
-	for p, n := range t.count {
-		if n > 0 {
-			return Phase(p)
-		}
+	if p, ok := t.count.slowest(); ok {
+		return p
 	}
-	return t.main.phase
+	p, _ := t.numbers.slowest()
+	return max(p, t.main.phase)
 }
 
 // furthest is the phase of the fastest rank.
 func (t *rankTable) furthest() Phase {
-	for p := phaseSize - 1; p > 0; p-- {
-		if t.count[p] > 0 {
-			return max(Phase(p), t.main.phase)
-		}
+	p, ok := t.count.fastest()
+	if !ok {
+		p, _ = t.numbers.fastest()
 	}
-	return t.main.phase
+	return max(p, t.main.phase)
+}
+
+// phaseOf is that of one rank: a mere number is no slower than the slowest, being one
+// of them.
+func (t *rankTable) phaseOf(r *rankState) Phase {
+	if r.number {
+		return max(r.phase, t.phase())
+	}
+	return r.phase
 }
 
 // lastLines keeps the last few lines of a rank, each bounded, for evidence. A

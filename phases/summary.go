@@ -57,12 +57,26 @@ func (t *Tracker) describe(r *Report) {
 	if attempts > 1 {
 		r.Attempts = attempts
 	}
-	for name, p := range r.Ranks {
-		if !r.Ready && p < furthest {
-			r.Lagging = append(r.Lagging, name)
+	if !r.Ready {
+		r.Lagging = t.lagging(furthest)
+	}
+}
+
+// lagging names the ranks that others have left behind.
+func (t *Tracker) lagging(furthest Phase) []string {
+	var names []string
+	for _, n := range t.speaking() {
+		if len(n.ranks.list) == 0 && n.ranks.main.phase < furthest {
+			names = append(names, t.rankName(n, n.ranks.main))
+		}
+		for _, r := range n.ranks.list {
+			if !r.number && r.phase < furthest {
+				names = append(names, t.rankName(n, r))
+			}
 		}
 	}
-	sort.Strings(r.Lagging)
+	sort.Strings(names)
+	return names
 }
 
 // addNew appends what is not there yet.

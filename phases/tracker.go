@@ -148,7 +148,7 @@ func (t *Tracker) Ranks() map[string]Phase {
 			all[t.rankName(n, n.ranks.main)] = n.ranks.main.phase
 		}
 		for _, r := range n.ranks.list {
-			all[t.rankName(n, r)] = r.phase
+			all[t.rankName(n, r)] = n.ranks.phaseOf(r)
 		}
 	}
 	return all
@@ -346,19 +346,6 @@ func (t *Tracker) rankOf(n *node, h *header) *rankState {
 		return f.rank
 	}
 	return n.ranks.main
-}
-
-// numbered is the rank behind torch's or NCCL's number: TP<n> where ranks are
-// plain tensor-parallel ones, else a rank of its own name.
-func (t *rankTable) numbered(number int) *rankState {
-	if r := t.byName["TP"+strconv.Itoa(number)]; r != nil {
-		return r
-	}
-	name := "rank" + strconv.Itoa(number)
-	if t.byName["TP0"] != nil && len(t.byName) < maxRanks {
-		name = "TP" + strconv.Itoa(number)
-	}
-	return t.get([]byte(name))
 }
 
 var ncclMark = []byte("] NCCL ")
