@@ -150,11 +150,15 @@ func (t *Tracker) bars(msg []byte) {
 }
 
 // bar finds the rule that knows the description and counts. A bar without one
-// belongs to the capture, the only phase that draws such bars.
+// belongs to the capture, the only phase that draws such bars: also where an excerpt
+// shows no begin of it.
 func (t *Tracker) bar(b bar) {
 	n := t.line.node
 	rank := n.ranks.leader()
 	if len(b.desc) == 0 {
+		if n.sglang && !n.begun && n.ranks.phase() == Starting {
+			t.advance(rank, GraphCapture, nil)
+		}
 		if n.ranks.phase() == GraphCapture {
 			t.count(nil, rank, b, "graphs", nil)
 		}

@@ -220,6 +220,30 @@ func (t *Tracker) work(r *Rule, msg []byte) {
 	}
 }
 
+// heedsRequests tells whether the access log is all that there is to go by: no line
+// of a start was seen, nor work.
+func (n *node) heedsRequests() bool { return !n.begun && n.ranks.main.phase < Serving }
+
+var (
+	requestPost     = []byte(`"POST /`)
+	requestAnswered = []byte(` 200 OK`)
+)
+
+// request reads a line of the access log in an excerpt without a start: HTTP is up,
+// and what was posted and answered is work, as a batch is.
+func (t *Tracker) request() {
+	n, msg := t.line.node, t.line.h.msg
+	switch {
+	case !n.heedsRequests():
+	case bytes.Contains(msg, requestPost) && bytes.Contains(msg, requestAnswered):
+		n.inferred = true
+		t.raise(Serving, nil)
+		t.emit(Observation{Kind: KindServing})
+	default:
+		t.raise(Warmup, nil)
+	}
+}
+
 func (t *Tracker) activity(r *Rule, msg []byte) {
 	n := t.line.node
 	n.begun = true

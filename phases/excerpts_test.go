@@ -21,6 +21,12 @@ ValueError: not enough values to unpack (expected 2, got 1)
 [2025-02-04T21:18:29+08:00] job-3da56 >> (Engine pid=3111)     result = self.run_batch(batch)
 [2025-02-04T21:18:29+08:00] job-3da56 >> (Engine pid=3111) FooError: bar
 `},
+	{"nobody's prefix, and one line of the server", "serving ready=false failed=true cause=scheduler_exception", `
+build	Run server	[2025-02-04 21:18:29 TP7] Scheduler hit an exception: Traceback (most recent call last):
+build	Run server	  File "/x/sglang/srt/managers/scheduler.py", line 989, in event_loop_normal
+build	Run server	    result = self.run_batch(batch)
+build	Run server	FooError: bar
+`},
 	{"a traceback out of a JSON string", "serving ready=false failed=true cause=scheduler_exception", `
 Scheduler hit an exception: Traceback (most recent call last):
   File \"/x/sglang/srt/managers/scheduler.py\", line 989, in event_loop_normal
@@ -153,6 +159,38 @@ Traceback (most recent call last):
   File "/x/sglang/srt/function_call/kimik2_detector.py", line 217, in structure_info
     raise NotImplementedError()
 NotImplementedError
+`},
+	{"NCCL alone", "distributed_init ready=false failed=false cause=nccl_init_hang", `
+node-1:276:276 [5] NCCL INFO threadThresholds 8/8/64 | 128/8/64 | 512 | 512
+node-1:276:276 [5] NCCL INFO 2 coll channels, 2 collnet channels, 0 nvls channels, 2 p2p channels, 1 p2p channels per peer
+`},
+	{"what holds a start, alone", "distributed_init ready=false failed=false cause=nccl_init_hang", `
+[Gloo] Rank 8 is NOT connected to: [1]
+`},
+	{"the probes of a server that is not ready", "warmup ready=false failed=false cause=none", `
+[2026-01-04 07:53:49] INFO:     127.0.0.1:53546 - "GET /health HTTP/1.1" 503 Service Unavailable
+[2026-01-04 07:53:59] INFO:     127.0.0.1:50266 - "GET /health HTTP/1.1" 503 Service Unavailable
+`},
+	{"requests, answered", "serving ready=true failed=false cause=none", `
+[2026-01-04 07:53:49] INFO:     192.0.2.7:53546 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error
+[2026-01-04 07:53:59] INFO:     192.0.2.7:50266 - "POST /v1/chat/completions HTTP/1.1" 200 OK
+`},
+	{"a capture's bar, of releases that do not say so", "graph_capture ready=false failed=false cause=none", `
+[2025-02-18 09:50:33 DP0 TP0] Using default MoE config. Performance might be sub-optimal!
+ 13%|#3        | 3/23 [00:02<00:14,  1.39it/s]
+`},
+	{"a request too long", "serving ready=true failed=false cause=none", `
+[2025-03-03 06:49:28 TP5] Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens). Use a shorter input or enable --allow-auto-truncate.
+`},
+	{"a scheduler's last words", "kv_cache ready=false failed=false cause=none", `
+[2026-05-28 05:58:25] max_total_num_tokens=20480, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=128, context_len=131072
+[2026-05-28 05:58:25] Tree cache initialized: source=default impl=RadixCache hybrid_swa=False
+`},
+	{"lines broken by a narrow terminal", "kv_cache ready=false failed=false cause=none", `
+[2026-02-19 05:55:02 DP3 TP3 EP3] Load weight end. elapsed=382.40 s, type=FooFor
+CausalLM, quant=fp8, avail mem=29.67 GB, mem usage=80.31 GB.
+[2026-02-19 05:55:03 DP3 TP3 EP3] KV Cache is allocated. dtype: torch.bfloat16, 
+#tokens: 1226984, KV size: 9.21 GB
 `},
 	{"a package whose absence is found out by another exception", "starting ready=false failed=true cause=version_mismatch", `
 importlib.metadata.PackageNotFoundError: No package metadata was found for flashinfer_python

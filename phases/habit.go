@@ -9,7 +9,7 @@ const maxHabit = 120
 // an indentation, a quotation mark, another program's own header. It is learned
 // where it stands before SGLang's prefix on two such lines in a row, its digits
 // apart, and from then on taken off the lines that carry no other. With Ray's own
-// prefix at its end one line is enough.
+// prefix at its end one line is enough, and before a traceback.
 type habit struct {
 	shape []byte
 	seen  int
@@ -43,6 +43,14 @@ func (b *habit) learn(head []byte) bool {
 		b.seen = habitual
 	}
 	return b.known()
+}
+
+// trust makes a habit of what was seen once: before the head of a traceback, of which
+// the next lines are frames behind the same.
+func (b *habit) trust(head []byte) {
+	if b.fits(head) && len(head) == len(b.shape) {
+		b.seen = habitual
+	}
 }
 
 // endsInRay tells whether Ray's prefix is the last of several.

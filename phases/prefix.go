@@ -58,6 +58,9 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 	if p.habit.learn(head) {
 		return nil
 	}
+	if bytes.Contains(h.msg, tracebackHead) {
+		p.habit.trust(head)
+	}
 	return head
 }
 

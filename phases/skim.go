@@ -82,6 +82,9 @@ func (t *Tracker) dull(p *piece, h *header) bool {
 	if n.source != "" || len(n.open) > 0 || t.prefix.habit.known() || isPrefixed(h) || h.raises() {
 		return false
 	}
+	if n.heedsRequests() && h.stamped && isRequest(h.msg) {
+		return false
+	}
 	return t.pass(n, h, p.to > 0)
 }
 

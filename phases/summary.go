@@ -100,9 +100,10 @@ func (t *Tracker) explain(r *Report) {
 		r.setCause(best.cause, confidence(best, root, n))
 		t.echoes(r, best)
 	case !r.Ready && t.done:
-		if held := t.holding(); held != nil {
+		if n, held := t.holding(); held != nil {
 			r.setCause(held.cause, confidenceLow)
 			if held.line > 0 {
+				r.Phase = max(r.Phase, n.phaseOf(held, nil))
 				r.Root = held.evidence()
 			}
 		}
@@ -190,15 +191,14 @@ func (f *fault) evidence() *Evidence {
 
 // holding is what a start that merely stops seems to wait for: the last clue
 // that nothing outlived, or a phase whose end never came.
-func (t *Tracker) holding() *fault {
-	var held *fault
+func (t *Tracker) holding() (where *node, held *fault) {
 	for _, n := range t.speaking() {
 		if n.drained || n.isReady() {
 			continue
 		}
 		for _, c := range n.clues {
 			if c.cause != "" && (held == nil || c.offset > held.offset) {
-				held = c
+				where, held = n, c
 			}
 		}
 		if held == nil && n.ranks.phase() == DistributedInit && n.begun {
@@ -208,7 +208,7 @@ func (t *Tracker) holding() *fault {
 			held = &fault{cause: "jit_compile"}
 		}
 	}
-	return held
+	return where, held
 }
 
 // summary is what remains of an attempt that another follows.

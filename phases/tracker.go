@@ -318,7 +318,11 @@ func (t *Tracker) readLine() {
 	}
 	if l.h.stamped {
 		n.end(-1)
-		if isRequest(l.h.msg) || isBatch(l.h.msg) && n.serves() {
+		if isRequest(l.h.msg) {
+			t.request()
+			return
+		}
+		if isBatch(l.h.msg) && n.serves() {
 			return
 		}
 	}
