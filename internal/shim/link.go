@@ -159,7 +159,7 @@ func (l *link) output(f *feed, buf []byte) (rest *feed, more bool, err error) {
 	f.offset = r.next
 	switch {
 	case r.n > 0:
-		return f, true, l.conn.SendOutput(wire.Output{Attempt: attempt, Offset: r.at, Data: buf[:r.n]})
+		return f, !r.all, l.conn.SendOutput(wire.Output{Attempt: attempt, Offset: r.at, Data: buf[:r.n]})
 	case r.lost > 0:
 		gap := wire.Message{Type: wire.Gap, Attempt: attempt, From: r.next - r.lost, To: r.next, At: now()}
 		return f, true, l.conn.Send(gap)

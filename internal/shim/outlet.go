@@ -113,6 +113,9 @@ func (o *outlet) run() {
 		switch {
 		case r.n > 0:
 			o.bytes(f, buf[:r.n], waited > 0)
+			if r.all && waited == 0 {
+				o.await(o.barWait(0))
+			}
 		case r.lost > 0:
 		case r.end:
 			o.next(f)

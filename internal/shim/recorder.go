@@ -39,6 +39,8 @@ func (s *spool) record(trouble func(string)) {
 				break
 			}
 			time.Sleep(retryDisk)
+		} else if n < len(buf) && !over { // all there was
+			<-wake
 		}
 	}
 	s.sealLog(&news)

@@ -210,6 +210,7 @@ type stretch struct {
 	lost int64 // bytes that neither memory nor disk holds, before next
 	next int64 // where to go on reading
 	end  bool  // nothing more will come
+	all  bool  // these are all there are now: who waits for the bell gets more at once
 }
 
 // read copies output of one lane, from an offset on, into buf. It waits for the
@@ -227,8 +228,10 @@ func (s *spool) read(buf []byte, offset int64, l lane) stretch {
 		return r
 	case from >= s.from:
 		n := s.copyOut(buf[:min(int64(len(buf)), to-from)], from)
+		r := stretch{n: n, at: from, next: from + int64(n)}
+		r.all = r.next == s.to && !s.ended
 		s.mu.Unlock()
-		return stretch{n: n, at: from, next: from + int64(n)}
+		return r
 	}
 	to = min(to, s.from)
 	log, kept, resume := s.log, s.keptFrom(from), s.resumeAfter(from)

@@ -34,9 +34,25 @@ func readAll(s *spool, l lane, piece int) (got []byte, lost int64) {
 		if r.end {
 			return got, lost
 		}
-		if r.n == 0 && r.lost == 0 {
+		if r.all || r.n == 0 && r.lost == 0 {
 			<-wake
 		}
+	}
+}
+
+// A reader that has all there is may wait for the bell: until there is more, and not
+// where nothing can come any more.
+func TestReaderKnowsWhenToWait(t *testing.T) {
+	s := newSpool(1)
+	buf := make([]byte, 4)
+	read := func(offset int64) stretch { return s.read(buf, offset, both) }
+	s.add([]byte("sixbyt"), both)
+	if part, rest := read(0), read(4); part.all || !rest.all {
+		t.Errorf("four of six bytes: %+v; the other two: %+v", part, rest)
+	}
+	s.end(false)
+	if rest := read(4); rest.n != 2 || rest.all {
+		t.Errorf("after the end: %+v", rest)
 	}
 }
 
