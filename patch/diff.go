@@ -170,12 +170,27 @@ func (d fileDiff) apply(text []byte) ([]byte, error) {
 		return out.Bytes(), nil
 	}
 	m := &mismatch{reason: "the diff does not fit: " + err.Error()}
-	if bytes.Contains(text, []byte("\r\n")) {
+	switch there := bytes.Contains(text, []byte("\r\n")); {
+	case there && !d.crlf():
 		m.hint = `the file ends its lines with \r\n; the diff has to as well`
-	} else {
+	case !there && d.crlf():
+		m.hint = `the diff ends its lines with \r\n and the file does not: sed -i 's/\r$//' takes them away`
+	default:
 		m.hint = d.suggestion(readSource(text))
 	}
 	return nil, m
+}
+
+// crlf tells whether the diff's lines of text end as on Windows.
+func (d fileDiff) crlf() bool {
+	for _, frag := range d.file.TextFragments {
+		for _, l := range frag.Lines {
+			if strings.HasSuffix(l.Line, "\r\n") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // suggestion names the one place where the first misplaced hunk would fit, for

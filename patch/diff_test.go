@@ -115,10 +115,16 @@ func TestDiffIsStrict(t *testing.T) {
 // T11: other line ends are no match, and the person is told.
 func TestDiffAndLineEnds(t *testing.T) {
 	t.Parallel()
-	_, err := oneDiff(t, twinDiff).apply([]byte(strings.ReplaceAll(twins, "\n", "\r\n")))
-	var m *mismatch
-	if !errors.As(err, &m) || m.hint == "" {
-		t.Errorf("error is %v", err)
+	dos := strings.NewReplacer("\n", "\r\n")
+	for hint, c := range map[string]struct{ diff, text string }{
+		"the diff has to as well": {twinDiff, dos.Replace(twins)},
+		"the file does not":       {dos.Replace(twinDiff), twins},
+	} {
+		_, err := oneDiff(t, c.diff).apply([]byte(c.text))
+		var m *mismatch
+		if !errors.As(err, &m) || !strings.Contains(m.hint, hint) {
+			t.Errorf("error is %v, without the hint %q", err, hint)
+		}
 	}
 }
 

@@ -110,8 +110,10 @@ func optionsOf(c config.Config) (machine.Options, error) {
 	o.Check = machine.OutputCheck{Mode: c.Ready.OutputCheck, CheckSize: machine.CheckSize(c.Ready.Check)}
 	o.Argv = mask.Argv(c.Server.Command) // the journal keeps it; no rung scales a secret
 	var err error
-	o.Rungs, err = rungsOf(c)
-	return o, err
+	if o.Rungs, err = rungsOf(c); err != nil {
+		return o, err
+	}
+	return o, o.Validate()
 }
 
 // rungsOf is the ladder of a launch: the ready-made rungs that are listed, then

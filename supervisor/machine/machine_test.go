@@ -18,10 +18,13 @@ import (
 
 func TestMachineRefusesImpossibleOptions(t *testing.T) {
 	for name, spoil := range map[string]func(*Options){
-		`cannot act as "always"`:              func(o *Options) { o.Act = "always" },
-		`cannot relaunch by policy "yes"`:     func(o *Options) { o.Policy = "yes" },
-		"cannot launch 0 times":               func(o *Options) { o.Attempts = 0 },
-		"cannot back off by factor 0.5":       func(o *Options) { o.Backoff.Factor = 0.5 },
+		`cannot act as "always"`:          func(o *Options) { o.Act = "always" },
+		`cannot relaunch by policy "yes"`: func(o *Options) { o.Policy = "yes" },
+		"cannot launch 0 times":           func(o *Options) { o.Attempts = 0 },
+		"cannot back off by factor 0.5":   func(o *Options) { o.Backoff.Factor = 0.5 },
+		"cannot wait for 30m0s while nothing moves in starting: its timeout is 20m0s": func(o *Options) {
+			o.Limits = map[phases.Phase]Limit{phases.Starting: {Quiet: 30 * time.Minute, Timeout: 20 * time.Minute}}
+		},
 		"cannot jitter by 2":                  func(o *Options) { o.Backoff.Jitter = 2 },
 		"cannot wait for -1s":                 func(o *Options) { o.Stop.Grace = -time.Second },
 		`"mine": there is no cause "oom"`:     func(o *Options) { o.Rungs = []Rung{{Name: "mine", Causes: []string{"oom"}}} },

@@ -2,6 +2,8 @@ package machine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"sglaunch/phases"
@@ -172,6 +174,11 @@ func (o Options) Validate() error {
 	} {
 		if d < 0 {
 			return fmt.Errorf("cannot wait for %s: a duration is at least 0", d)
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(o.Limits)) {
+		if l := o.Limits[p]; l.Timeout > 0 && l.Quiet > l.Timeout {
+			return fmt.Errorf("cannot wait for %s while nothing moves in %s: its timeout is %s; set phases.limits.%s.timeout as well", l.Quiet, p, l.Timeout, p)
 		}
 	}
 	for _, r := range o.Rungs {
