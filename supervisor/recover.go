@@ -138,6 +138,13 @@ func (r LaunchRecord) alive() bool {
 	return r.Boot == proc.BootID() && proc.Alive(proc.ID{PID: r.Shim.PID, Start: r.Shim.Start})
 }
 
+// Killed reports whether sglaunch of a launch has died before it could write down
+// how that ended, which Recover does for it.
+func Killed(l statedir.Launch) bool {
+	r, err := ReadLaunchRecord(l.Record())
+	return err == nil && r.Ended.IsZero() && !r.alive()
+}
+
 // lookAgain bounds another kill of processes that have outlived one.
 const lookAgain = 2 * time.Second
 

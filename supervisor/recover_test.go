@@ -76,6 +76,11 @@ func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 		"reboot":  leftBehind(t, dir, "reboot", me, "another boot"),
 		"running": leftBehind(t, dir, "running", me, proc.BootID()),
 	}
+	for name, l := range launches {
+		if Killed(l) != (name != "running") {
+			t.Errorf("%s: killed is %t", name, Killed(l))
+		}
+	}
 	_, err = Recover(t.Context(), dir)
 	must(t, err)
 	db, err := history.Open(t.Context(), dir.History())
@@ -91,7 +96,7 @@ func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 			}
 			continue
 		}
-		if r.Ended.IsZero() || r.Code != machine.CodeLater || r.Reason != killedWhy {
+		if Killed(l) || r.Ended.IsZero() || r.Code != machine.CodeLater || r.Reason != killedWhy {
 			t.Errorf("%s: launch.json says %+v", name, r)
 		}
 		if err != nil || told.Code == nil || *told.Code != machine.CodeLater || told.Reason != killedWhy {

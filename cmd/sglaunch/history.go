@@ -11,6 +11,7 @@ import (
 
 	"sglaunch/internal/history"
 	"sglaunch/internal/statedir"
+	"sglaunch/supervisor"
 )
 
 func newHistoryCommand() *cobra.Command {
@@ -43,12 +44,21 @@ attempt that became ready. It may be asked while launches run.`,
 			if err != nil {
 				return err
 			}
+			for i := range launches {
+				launches[i].Killed = launches[i].Code == nil && wasKilled(dir, launches[i].ID)
+			}
 			return showLaunches(c.OutOrStdout(), launches, detail, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "for scripts: everything that is known")
 	c.Flags().IntVarP(&limit, "number", "n", 20, "show so many launches, newest first")
 	return c
+}
+
+// wasKilled tells whether sglaunch died without a word of how a launch ended.
+func wasKilled(dir statedir.Dir, id string) bool {
+	l, err := dir.OpenLaunch(id)
+	return err == nil && supervisor.Killed(l)
 }
 
 // findLaunches takes what as the ID of a launch, or else as a name.

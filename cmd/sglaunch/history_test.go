@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"sglaunch/internal/history"
+	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/phases"
+	"sglaunch/supervisor"
 )
 
 // recorded makes a state directory with one launch.
@@ -98,6 +101,40 @@ func TestHistoryForScripts(t *testing.T) {
 	if a.Cause != "oom_weights" || a.Phases[0].Name != "loading_weights" || a.Phases[0].Seconds != 50 {
 		t.Error(stdout)
 	}
+}
+
+// A launch whose sglaunch has died is not said to go on.
+func TestHistoryOfTheKilled(t *testing.T) {
+	dir := recorded(t)
+	id := "20261130T060000.000Z-glm-0001"
+	folder := filepath.Join(dir.State, "launches", id)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for boot, killed := range map[string]bool{"an earlier one": true, proc.BootID(): false} {
+		record, err := json.Marshal(supervisor.LaunchRecord{V: 1, ID: id, Boot: boot, Shim: itself(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "launch.json"), record, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, stdout, _ := runHistory(id)
+		_, asJSON, _ := runHistory("--json")
+		if strings.Contains(stdout, "sglaunch was killed") != killed || strings.Contains(asJSON, `"killed": true`) != killed {
+			t.Errorf("killed is %t: %s%s", killed, stdout, asJSON)
+		}
+	}
+}
+
+// itself is the process of the test.
+func itself(t *testing.T) wire.Proc {
+	t.Helper()
+	p, err := proc.Identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire.Proc{PID: p.PID, Start: p.Start}
 }
 
 func TestNoHistory(t *testing.T) {

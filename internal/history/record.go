@@ -23,6 +23,7 @@ type Launch struct {
 	Code     *int      `json:"code,omitempty"` // exit code; nil until ended
 	Reason   string    `json:"reason,omitempty"`
 	Attempts []Attempt `json:"attempts,omitempty"` // read, never written
+	Killed   bool      `json:"killed,omitempty"`   // sglaunch died and has left it so; for who shows it to tell, never kept
 }
 
 // Attempt is one start of the server within a launch.

@@ -76,9 +76,9 @@ func (l Launch) outcome() string {
 	text := a.Outcome
 	switch {
 	case text != "":
-	case !a.Ready.IsZero():
+	case !a.Ready.IsZero() && !l.Killed:
 		text = "ready"
-	case a.N > 0 && l.Code == nil:
+	case a.N > 0 && l.Code == nil && !l.Killed:
 		text = "starting"
 	case a.Phase != "": // killed before it could tell
 		text = "killed in " + a.Phase
@@ -138,6 +138,9 @@ func WriteDetail(w io.Writer, l Launch) error {
 		line("ended", fmt.Sprintf("%s, exit %d", clock(l.Ended), *l.Code))
 	}
 	line("reason", l.Reason)
+	if l.Killed {
+		line("ended", "sglaunch was killed; `sglaunch recover` looks for what it left behind")
+	}
 	for _, a := range l.Attempts {
 		a.write(&b)
 	}

@@ -79,6 +79,9 @@ func TestTable(t *testing.T) {
 	serving := starting
 	serving.ID = "20261201T090000.000Z-dev-0003"
 	serving.Attempts = []Attempt{{N: 1, Began: day.Add(27 * time.Hour), Ready: day.Add(28 * time.Hour), Changes: []Change{{Rung: "x"}}}}
+	dead := serving
+	dead.ID, dead.Killed = "20261201T090000.000Z-dev-0007", true
+	dead.Attempts = []Attempt{{N: 1, Began: day.Add(27 * time.Hour), Ready: day.Add(28 * time.Hour), Phase: "serving"}}
 	ended := func(id, outcome string) Launch {
 		l := starting
 		l.ID, l.Code = "20261201T090000.000Z-dev-"+id, new(int)
@@ -87,7 +90,7 @@ func TestTable(t *testing.T) {
 	}
 	var b strings.Builder
 	if err := WriteTable(&b, []Launch{
-		ended("0006", "stopped"), ended("0005", "hung"), serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"},
+		dead, ended("0006", "stopped"), ended("0005", "hung"), serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"},
 	}); err != nil {
 		t.Fatal(err)
 	}
