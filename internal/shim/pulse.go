@@ -33,10 +33,15 @@ func (s *shim) feel() {
 	if s.end.wished {
 		most = unansweredAsked
 	}
-	if p.felt && p.missed >= most {
-		s.say("the supervisor is given up: it has answered nothing for %s", time.Duration(p.missed)*s.o.PingEvery)
+	silent := time.Duration(p.missed) * s.o.PingEvery
+	switch {
+	case p.felt && p.missed >= most:
+		s.say("the supervisor is given up: it has answered nothing for %s", silent)
 		s.dropSupervisor()
 		return
+	case p.missed == unansweredMost:
+		s.say("the supervisor has not taken the launch up for %s (does the state directory answer?): nobody watches the server meanwhile", silent)
+		s.sd("STATUS=the supervisor has not taken the launch up yet; the server is not watched")
 	}
 	s.ping()
 }

@@ -62,20 +62,27 @@ func TestStoppedSupervisorIsReplaced(t *testing.T) {
 }
 
 // One that has never answered is an older program, or still takes the launch up:
-// it is left alone, as is one that answers late but does.
+// it is left alone, and told of once. So is one that answers late but does.
 func TestSupervisorThatIsNotSilentIsKept(t *testing.T) {
-	for name, answerEvery := range map[string]int{"never answered": 0, "answers every tenth": 10} {
+	for name, c := range map[string]struct {
+		answerEvery int
+		told        string
+	}{
+		"never answered": {0, "sglaunch: the supervisor has not taken the launch up for 480ms" +
+			" (does the state directory answer?): nobody watches the server meanwhile\n"},
+		"answers every tenth": {10, ""},
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, rigOptions{durations: durations{PingEvery: 20 * time.Millisecond}})
 			p := r.supervisor()
 			for i := range 100 {
 				p.await(wire.Ping)
-				if answerEvery > 0 && i%answerEvery == 0 {
+				if c.answerEvery > 0 && i%c.answerEvery == 0 {
 					p.send(wire.Message{Type: wire.Pong})
 				}
 			}
 			p.finish(0)
-			if code := r.exit(10 * time.Second); code != 0 || r.stderr.text() != "" {
+			if code := r.exit(10 * time.Second); code != 0 || r.stderr.text() != c.told {
 				t.Errorf("exit status %d, standard error %q", code, r.stderr.text())
 			}
 		})
