@@ -228,6 +228,13 @@ FooError: bar
     self.eager_runner = EagerRunner(self)
 [2026-07-15 04:07:05] kill_process_tree called: parent_pid=1457, include_parent=True, pid=1457
 `},
+	{"memory that C++ lacks, of no rank in particular", "graph_capture ready=false failed=true cause=oom_graph_capture", `
+[2025-07-08 06:56:30] server_args=ServerArgs(model_path='/m', tp_size=2)
+[2025-07-08 06:56:38 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=90.21 GB
+[2025-07-08 06:56:38 TP1] Capture cuda graph begin. This can take up to several minutes. avail mem=90.21 GB
+terminate called after throwing an instance of 'c10::OutOfMemoryError'
+  what():  CUDA out of memory. Tried to allocate 2.00 GiB.
+`},
 	{"a traceback whose newest line comes first", "kv_cache ready=false failed=true cause=oom_kv_cache", `
 [2025-04-04 06:24:51] Received sigquit from a child process. It usually means the child failed.
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB.

@@ -197,9 +197,10 @@ func (n *node) settleFault(x *fault, f *failure) {
 	}
 }
 
-// phaseOf is the phase in which a fault struck: what the rank had reached, or
-// what the frames or the line itself imply. An excerpt that shows no start and
-// fails in the event loop failed in service; one that shows a start, in warm-up.
+// phaseOf is the phase in which a fault struck: what the rank had reached, or the
+// launch where nobody in particular spoke, or what the frames or the line itself
+// imply. An excerpt that shows no start and fails in the event loop failed in
+// service; one that shows a start, in warm-up.
 func (n *node) phaseOf(x *fault, f *failure) Phase {
 	at := n.ranks.phaseOf(x.rank)
 	if !x.rank.moved {

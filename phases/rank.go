@@ -210,9 +210,9 @@ func (t *rankTable) furthest() Phase {
 }
 
 // phaseOf is that of one rank: a mere number is no slower than the slowest, being one
-// of them.
+// of them, nor is main, for whom lines of any of them count.
 func (t *rankTable) phaseOf(r *rankState) Phase {
-	if r.number {
+	if r.number || r == t.main {
 		return max(r.phase, t.phase())
 	}
 	return r.phase
