@@ -195,7 +195,7 @@ func (t *Tracker) work(r *Rule, msg []byte) {
 	n.outlived(nil)
 	switch {
 	case n.isReady():
-	case !n.begun:
+	case !n.begun && !n.warming:
 		n.inferred = true
 	default:
 		if k := bytes.Index(msg, runningReq); k >= 0 {
@@ -227,19 +227,22 @@ func (n *node) heedsRequests() bool { return !n.begun && n.ranks.main.phase < Se
 var (
 	requestPost     = []byte(`"POST /`)
 	requestAnswered = []byte(` 200 OK`)
+	requestFirst    = []byte(`model_info `)
 )
 
 // request reads a line of the access log in an excerpt without a start: HTTP is up,
-// and what was posted and answered is work, as a batch is.
+// and what was posted and answered is work, as a batch is. The warm-up asks for the
+// model first, and what it posts then is its own.
 func (t *Tracker) request() {
 	n, msg := t.line.node, t.line.h.msg
 	switch {
 	case !n.heedsRequests():
-	case bytes.Contains(msg, requestPost) && bytes.Contains(msg, requestAnswered):
+	case bytes.Contains(msg, requestPost) && bytes.Contains(msg, requestAnswered) && !n.warming:
 		n.inferred = true
 		t.raise(Serving, nil)
 		t.emit(Observation{Kind: KindServing})
 	default:
+		n.warming = bytes.Contains(msg, requestFirst) || n.warming && !bytes.Contains(msg, requestPost)
 		t.raise(Warmup, nil)
 	}
 }

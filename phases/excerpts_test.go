@@ -171,6 +171,24 @@ node-1:276:276 [5] NCCL INFO 2 coll channels, 2 collnet channels, 0 nvls channel
 [2026-01-04 07:53:49] INFO:     127.0.0.1:53546 - "GET /health HTTP/1.1" 503 Service Unavailable
 [2026-01-04 07:53:59] INFO:     127.0.0.1:50266 - "GET /health HTTP/1.1" 503 Service Unavailable
 `},
+	{"the warm-up's own requests", "warmup ready=false failed=false cause=none", `
+[2026-05-28 05:58:27] INFO:     127.0.0.1:50070 - "GET /model_info HTTP/1.1" 200 OK
+[2026-05-28 05:58:29] Prefill batch, #new-seq: 1, #new-token: 7, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0
+[2026-05-28 05:58:29] INFO:     127.0.0.1:50078 - "POST /generate HTTP/1.1" 200 OK
+`},
+	{"what a client asks first", "serving ready=true failed=false cause=none", `
+[2026-05-28 05:58:27] INFO:     127.0.0.1:50070 - "GET /model_info HTTP/1.1" 200 OK
+[2026-05-28 05:58:29] INFO:     127.0.0.1:50078 - "POST /generate HTTP/1.1" 200 OK
+[2026-05-28 05:58:30] INFO:     127.0.0.1:50080 - "POST /generate HTTP/1.1" 200 OK
+`},
+	{"a warm-up that fails", "warmup ready=false failed=true cause=scheduler_exception", `
+[2026-05-28 05:58:27] INFO:     127.0.0.1:50070 - "GET /model_info HTTP/1.1" 200 OK
+[2026-05-28 05:58:29 TP0] Prefill batch, #new-seq: 1, #new-token: 7, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0
+[2026-05-28 05:58:30 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/managers/scheduler.py", line 989, in event_loop_normal
+    result = self.run_batch(batch)
+FooError: bar
+`},
 	{"requests, answered", "serving ready=true failed=false cause=none", `
 [2026-01-04 07:53:49] INFO:     192.0.2.7:53546 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error
 [2026-01-04 07:53:59] INFO:     192.0.2.7:50266 - "POST /v1/chat/completions HTTP/1.1" 200 OK

@@ -212,7 +212,7 @@ func (n *node) phaseOf(x *fault, f *failure) Phase {
 	} else if x.rule != nil && x.rule.Phase != nil {
 		hint = *x.rule.Phase
 	}
-	if hint > Warmup && n.begun && !n.isReady() {
+	if hint > Warmup && (n.begun || n.warming) && !n.isReady() {
 		hint = Warmup
 	}
 	return max(at, hint)

@@ -10,6 +10,7 @@ type node struct {
 	ranks     *rankTable
 	attempts  int
 	begun     bool // a line of a start was seen: an early batch is the warm-up's
+	warming   bool // no such line, but the server asked itself what it serves
 	sglang    bool // a line was seen that only SGLang prints
 	ready     bool
 	inferred  bool // ready was never said, but several requests run at once
@@ -66,7 +67,7 @@ func newNode(index int, source string) *node {
 func (n *node) reset() {
 	n.attempts++
 	n.ranks = newRankTable()
-	n.begun, n.ready, n.inferred, n.drained, n.fromStart, n.busy = false, false, false, false, false, 0
+	n.begun, n.warming, n.ready, n.inferred, n.drained, n.fromStart, n.busy = false, false, false, false, false, false, 0
 	n.failures, n.dropped, n.clues = nil, 0, nil
 	n.open = make(map[int]*failure)
 	n.counters = make(map[counterKey]*counter)
