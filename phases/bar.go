@@ -128,10 +128,10 @@ func barsLength(h *header) int {
 		}
 		rest = next
 	}
-	if len(rest) == 0 {
+	if len(rest) == 0 || len(rest) == len(msg) {
 		return 0
 	}
-	return len(msg) - len(rest)
+	return len(msg) - len(bytes.TrimLeft(rest, " ")) // a bar is padded to the length of a longer one
 }
 
 // maxBars of one line are read.

@@ -203,7 +203,8 @@ func TestMiss(t *testing.T) {
 func TestBehindBars(t *testing.T) {
 	const bar = "Capturing batches (bs=448 avail_mem=87.41 GB):   8%|8         | 4/51 [00:20<03:35,  4.59s/it]"
 	for behind, want := range map[string]string{
-		"Fatal Python error: Segmentation fault":                                                            "main: Fatal Python error: Segmentation fault",
+		"   Killed":                              "main: Killed",
+		"Fatal Python error: Segmentation fault": "main: Fatal Python error: Segmentation fault",
 		"[rank1]:[E129 08:52:51.685 NCCL.cpp:15] Watchdog caught collective operation timeout: WorkNCCL(x)": "TP1: [E129 08:52:51.685 NCCL.cpp:15] Watchdog caught collective operation timeout: WorkNCCL(x)",
 	} {
 		tracker, _ := feedAll(t, "[2025-07-08 06:56:38 TP0] Capture cuda graph begin. avail mem=90.21 GB\n"+bar+bar+behind+"\n")
