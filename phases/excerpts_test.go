@@ -316,6 +316,11 @@ NVSHMEM API called before NVSHMEM initialization has completed
 [rank0]:[E429 03:11:50.1 ProcessGroupNCCL.cpp:2057] [PG ID 2 PG GUID 3 Rank 0] Process group watchdog thread terminated with exception: HIP error: foo is not permitted
 [2026-04-29 03:11:52] Exit code: -6
 `},
+	{"a signal's word from the shell, after a long wait", "distributed_init ready=false failed=true cause=segfault", `
+[2026-12-26 15:34:31 TP8] Init torch distributed begin.
+[W1226 15:44:31.548330712 TCPStore.cpp:358] [c10d] TCP client failed to connect/validate to host node-0:8000 - retrying (try=0, timeout=600000ms, delay=77116ms): The client socket has timed out after 600000ms while trying to connect to (node-0, 8000).
+Segmentation fault (core dumped)
+`},
 	{"a store that is asked again", "distributed_init ready=false failed=false cause=nccl_init_hang", `
 [2026-12-26 15:34:31 TP8] Init torch distributed begin.
 [W1226 15:44:31.548330712 TCPStore.cpp:358] [c10d] TCP client failed to connect/validate to host node-0:8000 - retrying (try=0, timeout=600000ms, delay=77116ms): The client socket has timed out after 600000ms while trying to connect to (node-0, 8000).
