@@ -27,6 +27,13 @@ build	Run server	  File "/x/sglang/srt/managers/scheduler.py", line 989, in even
 build	Run server	    result = self.run_batch(batch)
 build	Run server	FooError: bar
 `},
+	{"a relay's date and time, and a traceback", "weights_loaded ready=false failed=true cause=scheduler_exception", `
+2025-02-05 05:18:28 [2025-02-04 21:18:28 TP7] Load weight end. type=FooForCausalLM, dtype=torch.bfloat16, avail mem=9.69 GB
+2025-02-05 05:18:29 [2025-02-04 21:18:29 TP7] Scheduler hit an exception: Traceback (most recent call last):
+2025-02-05 05:18:29   File "/x/sglang/srt/managers/foo.py", line 989, in bar
+2025-02-05 05:18:29     result = self.run_batch(batch)
+2025-02-05 05:18:29 FooError: bar
+`},
 	{"a traceback out of a JSON string", "serving ready=false failed=true cause=scheduler_exception", `
 Scheduler hit an exception: Traceback (most recent call last):
   File \"/x/sglang/srt/managers/scheduler.py\", line 989, in event_loop_normal

@@ -46,6 +46,9 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 		*h = header{number: -1, marks: h.marks}
 	}
 	h.strip(text, &p.habit)
+	if h.stamped && !p.habit.known() && isDated(text) {
+		p.dated(text, h)
+	}
 	if h.stamped || h.marks&markStamp == 0 {
 		return nil
 	}
@@ -82,6 +85,21 @@ func (h *header) strip(text []byte, habit *habit) {
 			return
 		}
 		h.msg = h.msg[n:]
+	}
+}
+
+// isDated tells a date and a time with a blank between, which any text may begin
+// with: only before SGLang's own prefix are they known to be a relay's.
+func isDated(text []byte) bool {
+	return dateTime.begins(text) && timePrefix(text, new(header)) > 0
+}
+
+// dated learns that a relay puts a time before each line, those without SGLang's
+// prefix as well.
+func (p *prefixer) dated(text []byte, h *header) {
+	head := text[:timePrefix(text, new(header))]
+	if !p.habit.learn(head) && bytes.Contains(h.msg, tracebackHead) {
+		p.habit.trust(head)
 	}
 }
 

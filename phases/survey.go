@@ -175,21 +175,22 @@ func (s *survey) judge(from, end int) lineKind {
 	h := &s.h
 	s.strip(line, s.scout.nextPipe(from) < end)
 	if s.hasty {
-		s.hides = s.hides || isDoubled(h)
+		s.hides = s.hides || isDoubled(h) || !s.habit.known() && h.stamped && isDated(line)
 		s.heed(s.at, line, s.scout.nextStamp(end-len(h.msg)+1) < end)
 		return telling
 	}
-	if h.number < 0 && h.isRoutine() {
+	teaching := isDigit(line[0]) && h.stamped && !s.habit.known() && isDated(line)
+	if h.number < 0 && h.isRoutine() && !teaching {
 		return routine
 	}
 	found := marks(0)
 	if len(h.msg) > 0 {
 		found = s.scout.look(end-len(h.msg), end)
 	}
-	if found == 0 && h.number < 0 && !isDoubled(h) && !h.raises() {
+	if found == 0 && h.number < 0 && !isDoubled(h) && !h.raises() && !teaching {
 		return dull
 	}
-	s.hides = s.hides || isDoubled(h)
+	s.hides = s.hides || isDoubled(h) || teaching
 	s.heed(s.at, line, found&markStamp != 0)
 	return telling
 }
