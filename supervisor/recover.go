@@ -77,7 +77,7 @@ func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 			stuck[l.ID] = len(left) > 0
 		}
 		if !stuck[l.ID] && record.Ended.IsZero() {
-			record.Ended, record.Code, record.Reason = time.Now(), machine.CodeLater, killedWhy
+			record.Ended, record.Code, record.Reason = time.Now(), machine.CodeLater, history.KilledReason
 			if err := record.write(l.Record()); err != nil {
 				note(l.ID).Err = err.Error()
 			}
@@ -87,8 +87,6 @@ func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 	bury(ctx, dir, dead)
 	return collect(ctx, dir, stuck, note, &order, healed)
 }
-
-const killedWhy = "sglaunch was killed"
 
 // bury tells the history how dead launches ended. It is a convenience: what
 // the history does not take is not worth a word.

@@ -96,10 +96,10 @@ func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 			}
 			continue
 		}
-		if Killed(l) || r.Ended.IsZero() || r.Code != machine.CodeLater || r.Reason != killedWhy {
+		if Killed(l) || r.Ended.IsZero() || r.Code != machine.CodeLater || r.Reason != history.KilledReason {
 			t.Errorf("%s: launch.json says %+v", name, r)
 		}
-		if err != nil || told.Code == nil || *told.Code != machine.CodeLater || told.Reason != killedWhy {
+		if err != nil || told.Code == nil || *told.Code != machine.CodeLater || told.Reason != history.KilledReason {
 			t.Errorf("%s: the history says %+v, %v", name, told, err)
 		}
 	}

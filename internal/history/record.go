@@ -11,6 +11,10 @@ import (
 	"sglaunch/phases"
 )
 
+// KilledReason is the reason of a launch whose sglaunch died before it could write
+// down how that ended; somebody else did so later.
+const KilledReason = "sglaunch was killed"
+
 // Launch is one run of sglaunch.
 type Launch struct {
 	ID       string    `json:"id"`

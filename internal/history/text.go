@@ -76,9 +76,9 @@ func (l Launch) outcome() string {
 	text := a.Outcome
 	switch {
 	case text != "":
-	case !a.Ready.IsZero() && !l.Killed:
+	case !a.Ready.IsZero() && !l.killed():
 		text = "ready"
-	case a.N > 0 && l.Code == nil && !l.Killed:
+	case a.N > 0 && l.Code == nil && !l.killed():
 		text = "starting"
 	case a.Phase != "": // killed before it could tell
 		text = "killed in " + a.Phase
@@ -98,6 +98,9 @@ func (l Launch) outcome() string {
 	}
 	return text
 }
+
+// killed reports whether sglaunch of a launch died, whoever wrote down its end since.
+func (l Launch) killed() bool { return l.Killed || l.Reason == KilledReason }
 
 // failed reports whether an attempt ended in a way that nobody wished for.
 func (a Attempt) failed() bool {

@@ -82,6 +82,10 @@ func TestTable(t *testing.T) {
 	dead := serving
 	dead.ID, dead.Killed = "20261201T090000.000Z-dev-0007", true
 	dead.Attempts = []Attempt{{N: 1, Began: day.Add(27 * time.Hour), Ready: day.Add(28 * time.Hour), Phase: "serving"}}
+	recovered := dead
+	recovered.ID, recovered.Killed = "20261201T090000.000Z-dev-0008", false
+	recovered.Code, recovered.Reason = new(int), KilledReason
+	*recovered.Code = 10
 	ended := func(id, outcome string) Launch {
 		l := starting
 		l.ID, l.Code = "20261201T090000.000Z-dev-"+id, new(int)
@@ -90,7 +94,7 @@ func TestTable(t *testing.T) {
 	}
 	var b strings.Builder
 	if err := WriteTable(&b, []Launch{
-		dead, ended("0006", "stopped"), ended("0005", "hung"), serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"},
+		recovered, dead, ended("0006", "stopped"), ended("0005", "hung"), serving, starting, killed, night(), {ID: "20261129T090000.000Z-x-0001"},
 	}); err != nil {
 		t.Fatal(err)
 	}
