@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -70,7 +71,8 @@ func (h *Hands) kill(attempt int, limit time.Duration) {
 // environment is the server's: the one given, less what speaks to sglaunch,
 // and what rungs and overlays add. SPT_NOENV keeps setproctitle from wiping
 // the environment of the schedulers, and with it our marker (measured with
-// setproctitle 1.3.1).
+// setproctitle 1.3.1). A variable stands in it once, as it was set last: of two,
+// Python and getenv take the first, and a shell in between the last.
 func (h *Hands) environment(add []string) []string {
 	var env []string
 	for _, kv := range h.Env {
@@ -80,7 +82,8 @@ func (h *Hands) environment(add []string) []string {
 	}
 	env = append(env, "SPT_NOENV=1")
 	env = append(env, h.watch.overlay()...)
-	return append(env, add...)
+	env = append(env, add...)
+	return (&exec.Cmd{Env: env}).Environ()
 }
 
 func hasAnyPrefix(s string, prefixes []string) bool {
