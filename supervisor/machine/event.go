@@ -223,6 +223,14 @@ type SourceLost struct {
 	Reason string `json:"reason"`
 }
 
+// sentence is for a person. The shim tells of its troubles in sentences of its own.
+func (b SourceLost) sentence() string {
+	if b.Source == "shim" {
+		return b.Reason
+	}
+	return fmt.Sprintf("%s is silent: %s", b.Source, b.Reason)
+}
+
 // Exited tells how the server's first process ended.
 type Exited struct {
 	Status wire.Status `json:"status"`

@@ -113,7 +113,7 @@ func (m *Machine) Step(e Event) []Effect {
 	case Hardware:
 		m.hardware(b)
 	case SourceLost:
-		m.say("source_lost", fmt.Sprintf("%s is silent: %s", b.Source, b.Reason), "source", b.Source)
+		m.say("source_lost", b.sentence(), "source", b.Source)
 	case Exited:
 		m.exited(b.Status)
 	case Hearing:

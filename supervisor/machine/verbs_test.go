@@ -100,7 +100,7 @@ func (a *actor) fact(verb string, g args) error {
 	case "hardware":
 		a.send(Hardware{GPU: 3, Xid: int(g.number("xid", 0)), Lost: g.has("lost"), Person: g.has("person"), Text: g.text})
 	case "source_lost":
-		a.send(SourceLost{Source: "NVML", Reason: "no answer"})
+		a.send(SourceLost{Source: cmp.Or(g.named["source"], "NVML"), Reason: cmp.Or(g.text, "no answer")})
 	case "exited":
 		a.send(Exited{Status: g.status()})
 	case "hearing":
