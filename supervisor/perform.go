@@ -137,12 +137,18 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 func inOrder(stands machine.Body, asked []int, granted bool) []machine.Body {
 	var stops []machine.Body
 	for _, sig := range asked {
-		stops = append(stops, machine.StopAsked{By: signalName(sig)})
+		stops = append(stops, stopBy(sig))
 	}
 	if granted {
 		return append(stops, stands)
 	}
 	return append([]machine.Body{stands}, stops...)
+}
+
+// stopBy is the wish to end that a signal to the shim tells. Who types Ctrl-\ does
+// not mean to wait for a drain.
+func stopBy(sig int) machine.StopAsked {
+	return machine.StopAsked{By: signalName(sig), Force: sig == int(unix.SIGQUIT)}
 }
 
 // unheard are the wishes to end that reached the shim and no supervisor: the one

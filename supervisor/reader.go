@@ -262,7 +262,7 @@ func (r *Reader) message(m *wire.Message) {
 			r.OnHangup()
 			return
 		}
-		r.post(0, machine.StopAsked{By: signalName(m.Sig)})
+		r.post(0, stopBy(m.Sig))
 	case wire.Ping:
 		if r.OnPing != nil {
 			r.OnPing()

@@ -4,7 +4,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
+
+// Ctrl-\ wants the end now, where Ctrl-C lets the server drain.
+func TestStopBy(t *testing.T) {
+	if quit, interrupt := stopBy(int(unix.SIGQUIT)), stopBy(int(unix.SIGINT)); !quit.Force || interrupt.Force {
+		t.Errorf("%+v, %+v", quit, interrupt)
+	}
+}
 
 // A stop that reached the shim while no supervisor lived is not lost.
 func TestUnheard(t *testing.T) {

@@ -65,9 +65,10 @@
 //     SIGTERM to the server, a grace, SIGKILL; the second skips the grace.
 //   - SIGHUP: told to the supervisor. Where the launch belongs to a terminal it is a
 //     wish to end, which the next supervisor hears of like of any other.
-//   - SIGUSR1, SIGUSR2, SIGQUIT: to the server. SIGQUIT too, since a scheduler
-//     that lost its parent is our child, and SGLang's children send SIGQUIT to
-//     their parent when they fail.
+//   - SIGQUIT: told to the supervisor like SIGINT; it is Ctrl-\. Where one of the
+//     server's tree has lost its parents and is our child, it goes to the server:
+//     SGLang's children send SIGQUIT to their parent when they fail.
+//   - SIGUSR1, SIGUSR2: to the server.
 //   - SIGWINCH: the pty takes the size of our terminal, which tells the server.
 //   - SIGTSTP: server, supervisor and shim stop, as Ctrl-Z expects; SIGCONT
 //     continues them.

@@ -182,7 +182,7 @@ func TestSignalsReachTheServer(t *testing.T) {
 	spec.Env = role("signals")
 	p.spawn(spec)
 	p.awaitOutput("listening")
-	for _, sig := range []unix.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGQUIT} {
+	for _, sig := range []unix.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH} {
 		r.signal(sig)
 		p.awaitOutput("heard " + sig.String())
 	}
@@ -200,6 +200,29 @@ func TestSignalsReachTheServer(t *testing.T) {
 	if status := r.exit(10 * time.Second); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
+}
+
+// An orphan of the server takes us for its parent, which SGLang's children tell by
+// SIGQUIT that they failed.
+func TestQuitOfAnOrphan(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	spec := r.spec(1, "sh", "-c", `(sleep 1000 & echo $!); exec "$0"`, self())
+	spec.Env = role("signals")
+	p.spawn(spec)
+	p.awaitOutput("listening")
+	var orphan int
+	if _, err := fmt.Sscan(string(p.received()), &orphan); err != nil {
+		t.Fatal(err)
+	}
+	for p.await(wire.Member).Proc.PID != orphan {
+	}
+	r.signal(unix.SIGQUIT)
+	p.awaitOutput("heard quit")
+	p.kill(1)
+	p.await(wire.TreeGone)
+	p.finish(0)
+	r.exit(10 * time.Second)
 }
 
 // The third wish to end is granted by the shim itself, though the supervisor

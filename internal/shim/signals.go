@@ -14,8 +14,6 @@ import (
 // heard are the signals that the shim acts on. One that was ignored when we
 // were started (nohup, a background job) stays ignored, for the server too.
 //
-// SIGQUIT is among them: a scheduler that lost its parent early becomes our
-// child, and SGLang's children send SIGQUIT to their parent when they fail.
 // SIGPIPE and SIGXFSZ are heard so that a closed terminal or a file limit is an
 // error of a write; ignoring them would have the server ignore them too.
 var heard = []os.Signal{
@@ -52,7 +50,13 @@ func (s *shim) signalled(sig syscall.Signal) {
 	switch sig {
 	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP:
 		s.asked(sig)
-	case unix.SIGUSR1, unix.SIGUSR2, unix.SIGQUIT:
+	case unix.SIGQUIT:
+		if s.orphaned() {
+			s.signalServer(sig, wire.ScopeLeader)
+		} else {
+			s.asked(sig)
+		}
+	case unix.SIGUSR1, unix.SIGUSR2:
 		s.signalServer(sig, wire.ScopeLeader)
 	case unix.SIGWINCH:
 		if !s.resize() {
@@ -63,6 +67,22 @@ func (s *shim) signalled(sig syscall.Signal) {
 	case unix.SIGCONT:
 		s.resume()
 	}
+}
+
+// orphaned reports whether somebody of the server's tree has become our child.
+// SGLang's children send SIGQUIT to their parent when they fail, and a scheduler
+// that lost its own early takes us for that. Without one it was a person's Ctrl-\.
+func (s *shim) orphaned() bool {
+	if s.facts.Server == nil {
+		return false
+	}
+	for id := range s.srv.members {
+		p, err := proc.Identify(id.PID)
+		if err == nil && p.ID == id && p.PPID == os.Getpid() && id != idOf(s.facts.Server) {
+			return true
+		}
+	}
+	return false
 }
 
 // asked passes a wish to end on to the supervisor. The third one the shim

@@ -70,18 +70,20 @@ print("end", repr(sys.stdin.read()), flush=True)
 	}
 }
 
-// Ctrl-C is a wish to the supervisor, not a signal to the server.
+// Ctrl-C and Ctrl-\ are wishes to the supervisor, not signals to the server.
 func TestControlC(t *testing.T) {
 	o, master, _ := person(t)
 	r := newRig(t, o)
 	p := r.supervisor()
 	p.spawn(r.spec(1, "sh", "-c", "echo up; exec sleep 1000"))
 	p.awaitOutput("up")
-	if _, err := master.WriteString("\x03"); err != nil {
-		t.Fatal(err)
-	}
-	if m := p.await(wire.Asked); m.Sig != int(unix.SIGINT) {
-		t.Errorf("asked: %+v", m)
+	for key, sig := range map[string]unix.Signal{"\x03": unix.SIGINT, "\x1c": unix.SIGQUIT} {
+		if _, err := master.WriteString(key); err != nil {
+			t.Fatal(err)
+		}
+		if m := p.await(wire.Asked); m.Sig != int(sig) {
+			t.Errorf("asked: %+v", m)
+		}
 	}
 	p.finish(0)
 	r.exit(10 * time.Second)

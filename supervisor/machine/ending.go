@@ -135,7 +135,7 @@ func (m *Machine) exited(s wire.Status) {
 // senderOf says who sends a signal that people mistake for a crash.
 func senderOf(s wire.Status) string {
 	if s.Signal == 3 {
-		return `, as Ctrl-\ sends it, or a child of the server that failed`
+		return ", as a child of the server that failed sends it, or `kill -QUIT`"
 	}
 	return ""
 }
