@@ -246,6 +246,21 @@ func (d fileDiff) reverse() fileDiff {
 	return fileDiff{d.name, back}
 }
 
+// proves tells whether a text that fits the result shows that the diff was
+// applied: every hunk has lines that tell the place, and either brings another
+// or makes neighbours of those before and after it.
+func (d fileDiff) proves() bool {
+	return !slices.ContainsFunc(d.file.TextFragments, func(f *gitdiff.TextFragment) bool {
+		before, after := hasText(f.Lines[:f.LeadingContext]), hasText(f.Lines[len(f.Lines)-int(f.TrailingContext):])
+		brings := slices.ContainsFunc(f.Lines, func(l gitdiff.Line) bool { return l.Op == gitdiff.OpAdd && notBlank(l) })
+		return !(before && after) && !(brings && (before || after))
+	})
+}
+
+func hasText(lines []gitdiff.Line) bool { return slices.ContainsFunc(lines, notBlank) }
+
+func notBlank(l gitdiff.Line) bool { return strings.TrimSpace(l.Line) != "" }
+
 // swapLines turns additions into deletions and keeps deletions before additions
 // within each run, as a diff has them.
 func swapLines(lines []gitdiff.Line) []gitdiff.Line {

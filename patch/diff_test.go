@@ -153,6 +153,28 @@ func TestReverseUndoes(t *testing.T) {
 }
 
 // A diff over two files, as git writes it, is one patch: both or neither.
+// A diff without lines around it would fit by chance; with them, at its lines,
+// it tells that it was applied.
+func TestWhatADiffProves(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		"@@ -1,2 +1,2 @@\n def f():\n-    return compute(1)\n+    return 1\n":           true,
+		"@@ -2 +2 @@\n-    return compute(1)\n+    return 1\n":                          false,
+		"@@ -1,3 +1,2 @@\n def f():\n-    log()\n     return 1\n":                       true,
+		"@@ -1,2 +1 @@\n def f():\n-    log()\n":                                        false,
+		"@@ -1,2 +1,2 @@\n \n-    return compute(1)\n+    return 1\n":                   false,
+		"@@ -1 +1,2 @@\n def f():\n+    log()\n@@ -9,2 +10 @@\n def g():\n-    log()\n": false,
+	} {
+		diffs, err := parseDiff([]byte("--- a/m.py\n+++ b/m.py\n" + body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := diffs[0].proves(); got != want {
+			t.Errorf("%s proves: %v", body, got)
+		}
+	}
+}
+
 func TestDiffOverTwoFiles(t *testing.T) {
 	t.Parallel()
 	v := tinyVenv(t)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // mismatch is why a change does not fit a text. It is a finding about content,
@@ -74,6 +75,11 @@ func (s *source) locate(e Edit) ([]span, error) {
 	return spans, nil
 }
 
+// adds tells whether the edit leaves what it finds and only puts text beside it.
+func (e Edit) adds() bool {
+	return strings.Contains(e.Replace, e.Find)
+}
+
 func (s *source) miscount(e Edit, spans []span) *mismatch {
 	m := &mismatch{absent: len(spans) == 0}
 	m.reason = fmt.Sprintf("the text %s occurs %d times%s, not %d", shorten(e.Find), len(spans), inScope(e.Within), e.times())
@@ -84,6 +90,8 @@ func (s *source) miscount(e Edit, spans []span) *mismatch {
 		m.hint = fmt.Sprintf("it stands in line %d, in %s", s.lineAt(elsewhere), orFile(s.enclosing(elsewhere)))
 	case bytes.Contains(s.text, []byte("\r\n")) && bytes.Contains([]byte(e.Find), []byte("\n")):
 		m.hint = `the file ends its lines with \r\n; write find that way`
+	case strings.Contains(e.Find, "\r\n") && !bytes.Contains(s.text, []byte("\r\n")):
+		m.hint = `find ends its lines with \r\n and the file does not; write it with \n`
 	}
 	return m
 }

@@ -66,28 +66,66 @@ func TestAnchorsAreCode(t *testing.T) {
 }
 
 // What adds to a text leaves it in place, and what takes away leaves a part:
-// applying again must be known in both cases.
+// applying again must be known in both cases where the original is known, and
+// where it is not only if the text itself proves it.
 func TestAppliedIsKnownAsSuch(t *testing.T) {
 	t.Parallel()
 	base := "def f():\n    a()\n    b()\n"
-	for name, e := range map[string]Edit{
-		"adds after":  {Find: "    a()\n", Replace: "    a()\n    new()\n"},
-		"adds before": {Find: "    b()\n", Replace: "    new()\n    b()\n"},
-		"takes away":  {Find: "    a()\n    b()\n", Replace: "    b()\n"},
-		"rewrites":    {Find: "a()", Replace: "c()"},
+	for name, test := range map[string]struct {
+		Edit
+		unlisted State
+	}{
+		"adds after":  {Edit{Find: "    a()\n", Replace: "    a()\n    new()\n"}, AppliedForeign},
+		"adds before": {Edit{Find: "    b()\n", Replace: "    new()\n    b()\n"}, AppliedForeign},
+		"takes away":  {Edit{Find: "    a()\n    b()\n", Replace: "    b()\n"}, Drifted},
+		"rewrites":    {Edit{Find: "a()", Replace: "c()"}, Drifted},
 	} {
-		c := candidate{change: change{edits: []Edit{e}}, named: true}
+		c := candidate{change: change{edits: []Edit{test.Edit}}, named: true}
 		fresh := c.judge([]byte(base), []byte(base), origin{release: Hash([]byte(base))})
 		if fresh.state != Pristine {
 			t.Errorf("%s: fresh is %s: %s", name, fresh.state, fresh.reason)
 			continue
 		}
-		for who, o := range map[string]origin{"known": {release: Hash([]byte(base))}, "unlisted": {}} {
-			again := c.judge(fresh.after, fresh.after, o)
-			if again.state != WasApplied && again.state != AppliedForeign {
-				t.Errorf("%s, %s: applied is %s: %s", name, who, again.state, again.reason)
+		for _, again := range []struct {
+			origin
+			want State
+		}{{origin{release: Hash([]byte(base))}, WasApplied}, {origin{}, test.unlisted}} {
+			if got := c.judge(fresh.after, fresh.after, again.origin); got.state != again.want {
+				t.Errorf("%s, release %q: applied is %s: %s, want %s", name, again.release, got.state, got.reason, again.want)
 			}
 		}
+	}
+}
+
+// What a change would leave may stand in a file that never held what it looks
+// for: that is no proof, whatever is known of the file, and the plan says what
+// would be one.
+func TestThereByChance(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		edit Edit
+		text string
+		hint string
+	}{
+		"rewrite":      {Edit{Find: "return compute(1)", Replace: "return 1"}, "def g():\n    return 1\n", "present = "},
+		"deletion":     {Edit{Find: "X = [\n    \"zz\",", Replace: "X = ["}, "X = [\n    \"a\",\n]\n", "present = "},
+		"line ends":    {Edit{Find: "X = [\n    \"a\",", Replace: "X = ["}, "X = [\r\n    \"a\",\r\n]\r\n", `ends its lines with \r\n`},
+		"its own ends": {Edit{Find: "X = [\r\n    \"a\",", Replace: "X = ["}, "X = [\n    \"a\",\n]\n", `find ends its lines with \r\n`},
+		"too often":    {Edit{Find: "x", Replace: "x, y"}, "f(x, y)\ng(x)\n", "count = 2"},
+	} {
+		text := []byte(test.text)
+		c := candidate{change: change{edits: []Edit{test.edit}}, named: true}
+		for _, o := range []origin{{}, {release: Hash(text)}, {release: Hash([]byte("another"))}} {
+			if got := c.judge(text, text, o); got.state != Drifted || got.fits || !strings.Contains(got.hint, test.hint) {
+				t.Errorf("%s, release %q: %s: %s (%s)", name, o.release, got.state, got.reason, got.hint)
+			}
+		}
+	}
+	text := []byte("def f():\n    return 1\n")
+	c := candidate{change: change{edits: []Edit{{Find: "return compute(1)", Replace: "return 1"}}}, named: true,
+		present: []Anchor{{Find: "return 1", Within: "def f"}}}
+	if got := c.judge(text, text, origin{}); got.state != AppliedForeign {
+		t.Errorf("with present: %s: %s", got.state, got.reason)
 	}
 }
 

@@ -1,10 +1,10 @@
 package patch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // change is what a patch does to one file's text.
@@ -32,7 +32,22 @@ func (c change) reverse(text []byte) ([]byte, bool) {
 		return nil, false
 	}
 	before, err := applyEdits(text, back)
-	return before, err == nil
+	if err != nil {
+		return nil, false
+	}
+	again, err := applyEdits(before, c.edits)
+	return before, err == nil && bytes.Equal(again, text)
+}
+
+// proves tells whether a text that the change could have made shows that it was
+// made. An edit that adds leaves what it found, once and with the new text beside
+// it. What another edit puts in place may well have stood there before: "return 1"
+// stands in many a file in which "return compute(1)" never did.
+func (c change) proves() bool {
+	if c.diff != nil {
+		return c.diff.proves()
+	}
+	return !slices.ContainsFunc(c.edits, func(e Edit) bool { return !e.adds() })
 }
 
 // candidate is one variant looked at in one file.
@@ -73,14 +88,35 @@ func (c candidate) judge(disk, working []byte, o origin) finding {
 	if misfit == nil && undoes {
 		misfit, undoes = c.change.settle(standing)
 	}
-	present := c.holds(working)
+	if misfit != nil && undoes && c.isKnown(Hash(before), o) {
+		return finding{state: WasApplied, fits: true, reason: "the file has just the content that the patch makes, put there by somebody else; it stays"}
+	}
+	there := c.holds(working)
+	if misfit != nil && undoes && len(c.present) == 0 {
+		if there = c.change.proves(); !there {
+			misfit = unproven(misfit)
+		}
+	}
 	switch standing {
 	case known:
-		return c.judgeKnown(after, misfit, undoes, present)
+		return c.judgeKnown(after, misfit, there)
 	case altered:
-		return c.judgeAltered(after, before, misfit, undoes, present, o)
+		return c.judgeAltered(after, misfit, there, o)
 	}
-	return c.judgeUnlisted(after, misfit, undoes, present)
+	return c.judgeUnlisted(after, misfit, there)
+}
+
+// unproven is the misfit of a change whose result could stand there by chance.
+func unproven(misfit error) error {
+	m := &mismatch{reason: misfit.Error() + "; what the change puts there stands in the file, which does not prove that it was made"}
+	var why *mismatch
+	if errors.As(misfit, &why) {
+		m.hint = why.hint
+	}
+	if m.hint == "" {
+		m.hint = "where the change is there already, take the patch out, or name code that only the change brings: present = [{ find = \"...\" }], in a [[patch.variant]]"
+	}
+	return m
 }
 
 // settle decides for a change that fits both forward and backward. Where an
@@ -89,7 +125,7 @@ func (c candidate) judge(disk, working []byte, o origin) finding {
 func (c change) settle(s standing) (misfit error, undoes bool) {
 	adds := 0
 	for _, e := range c.edits {
-		if strings.Contains(e.Replace, e.Find) {
+		if e.adds() {
 			adds++
 		}
 	}
@@ -97,7 +133,7 @@ func (c change) settle(s standing) (misfit error, undoes bool) {
 	case c.diff != nil && s == known, c.diff == nil && adds == 0:
 		return nil, false
 	case c.diff == nil && adds == len(c.edits):
-		return &mismatch{reason: "the change is there already"}, true
+		return &mismatch{reason: "what the change adds is there, and what present names is not"}, true
 	}
 	return &mismatch{reason: "the change fits forward and backward: what stands there is not clear"}, false
 }
@@ -126,9 +162,9 @@ func (c candidate) standing(sum string, o origin) standing {
 	return altered
 }
 
-func (c candidate) judgeKnown(after []byte, misfit error, undoes, present bool) finding {
+func (c candidate) judgeKnown(after []byte, misfit error, there bool) finding {
 	switch {
-	case present, misfit != nil && undoes:
+	case there:
 		return finding{state: Obsolete, fits: true, reason: "this release has the change already"}
 	case misfit == nil:
 		return c.pristine(after, "the file is as released")
@@ -136,11 +172,9 @@ func (c candidate) judgeKnown(after []byte, misfit error, undoes, present bool) 
 	return c.misfit(misfit)
 }
 
-func (c candidate) judgeAltered(after, before []byte, misfit error, undoes, present bool, o origin) finding {
+func (c candidate) judgeAltered(after []byte, misfit error, there bool, o origin) finding {
 	switch {
-	case misfit != nil && undoes && c.isKnown(Hash(before), o):
-		return finding{state: WasApplied, fits: true, reason: "the file has just the content that the patch makes, put there by somebody else; it stays"}
-	case present, misfit != nil && undoes:
+	case there:
 		return finding{state: AppliedForeign, fits: true, reason: "the change is there, in a file that differs from its release otherwise; it stays"}
 	case misfit == nil && o.changed:
 		return c.pristine(after, "the file differs from its release, which allow_changed permits")
@@ -158,18 +192,16 @@ func (c candidate) isKnown(sum string, o origin) bool {
 	return sum == o.release
 }
 
-func (c candidate) judgeUnlisted(after []byte, misfit error, undoes, present bool) finding {
+func (c candidate) judgeUnlisted(after []byte, misfit error, there bool) finding {
 	switch {
-	case misfit == nil && !present:
+	case there && c.named:
+		return finding{state: AppliedForeign, fits: true, reason: "the change is there already, put there by somebody else; it stays"}
+	case there:
+		return finding{state: Obsolete, fits: true, reason: "the source has the change already"}
+	case misfit == nil:
 		f := c.pristine(after, "the patch fits, and there is no release to compare the file with")
 		f.unlisted = true
 		return f
-	case (present || undoes) && c.named:
-		return finding{state: AppliedForeign, fits: true, reason: "the change is there already, put there by somebody else; it stays"}
-	case present:
-		return finding{state: Obsolete, fits: true, reason: "the source has the change already"}
-	case misfit != nil && undoes:
-		return finding{state: AppliedForeign, fits: true, reason: "the change is there already, put there by somebody else; it stays"}
 	}
 	return c.misfit(misfit)
 }
