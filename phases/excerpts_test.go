@@ -40,6 +40,41 @@ Scheduler hit an exception: Traceback (most recent call last):
     result = self.run_batch(batch)
 FooError: bar
 `},
+	{"frames that two blanks were taken from", "loading_weights ready=false failed=true cause=unsupported_quantization", `
+File "/x/sglang/srt/models/foo.py", line 344, in __init__
+  self.experts = Experts(config)
+File "/x/sglang/srt/layers/quantization/fp8.py", line 788, in __init__
+  assert is_supported()
+AssertionError
+`},
+	{"frames without any indentation, and a blank line behind each", "weights_loaded ready=false failed=true cause=config_mismatch", `
+File "/x/sglang/srt/lora/mem_pool.py", line 58, in get_lora_A_shape
+
+a, _ = get_hidden_dim(name, config, model)
+
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+File "/x/sglang/srt/lora/utils.py", line 106, in get_hidden_dim
+
+raise NotImplementedError()
+
+NotImplementedError
+
+[2025-02-04 21:18:29] Received sigquit from a child process. It usually means the child failed.
+`},
+	{"a message that a terminal broke behind its first sentence", "graph_capture ready=false failed=true cause=oom_graph_capture", `
+Exception: Capture cuda graph failed: CUDA out of memory.
+Tried to allocate 90.00 MiB.
+GPU 0 has a total capacity of 79.11 GiB of which 80.75 MiB is free.
+`},
+	{"the output of mpirun", "starting ready=false failed=true cause=config_mismatch", `
+[1,0]<stderr>:Traceback (most recent call last):
+[1,1]<stderr>:Traceback (most recent call last):
+[1,0]<stderr>:  File "/x/sglang/srt/server_args.py", line 460, in __post_init__
+[1,1]<stderr>:  File "/x/sglang/srt/server_args.py", line 460, in __post_init__
+[1,0]<stderr>:    assert self.foo > 1
+[1,0]<stderr>:AssertionError: foo must be above 1
+`},
 	{"a replayed graph", "serving ready=false failed=true cause=scheduler_exception", `
   File "/x/sglang/srt/model_executor/cuda_graph_runner.py", line 500, in replay
     self.graphs[bs].replay()

@@ -139,15 +139,21 @@ func (f *failure) fails(ready bool) bool {
 	return f.best.rule != nil || f.ours
 }
 
-// isFrame tells a traceback's frame line, also of one out of a JSON string.
+// isFrame tells a traceback's frame line, also of one out of a JSON string, and of
+// one whose indentation was lost on the way.
 func isFrame(msg []byte) bool {
 	rest, ok := bytes.CutPrefix(msg, []byte("  File "))
-	return ok && (bytes.HasPrefix(rest, []byte(`"`)) || bytes.HasPrefix(rest, escapedQuote))
+	if !ok {
+		return bytes.HasPrefix(msg, bareFrame) && bytes.Contains(msg, frameLine)
+	}
+	return bytes.HasPrefix(rest, []byte(`"`)) || bytes.HasPrefix(rest, escapedQuote)
 }
 
 var escapedQuote = []byte(`\"`)
 
 var (
+	bareFrame     = []byte(`File "`)
+	frameLine     = []byte(`", line `)
 	tracebackHead = []byte("Traceback (most recent call last)")
 	chainHandling = []byte("During handling of the above exception")
 	chainDirect   = []byte("The above exception was the direct cause")

@@ -13,7 +13,7 @@ const (
 
 // keepFile takes the source file of a traceback frame: `File "PATH", line N`.
 func (f *failure) keepFile(msg []byte) {
-	_, rest, ok := bytes.Cut(msg, []byte(`File "`))
+	_, rest, ok := bytes.Cut(msg, bareFrame)
 	if !ok {
 		return
 	}
@@ -33,7 +33,7 @@ func (t *Tracker) asRaised(msg []byte) []byte {
 	if bytes.Contains(msg, escapedQuote) {
 		msg = bytes.ReplaceAll(msg, escapedQuote, []byte(`"`))
 	}
-	_, rest, ok := bytes.Cut(msg, []byte(`", line `))
+	_, rest, ok := bytes.Cut(msg, frameLine)
 	if !ok {
 		return msg
 	}

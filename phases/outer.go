@@ -7,8 +7,8 @@ import "bytes"
 // h.stamp, a torch rank to h.number.
 //
 // The shapes are those of kubectl and CRI, Docker and Compose, Ray, journald,
-// Slurm (srun --label), cloud log exports, and torch's own; the margin of a
-// quotation or of a terminal's border.
+// Slurm (srun --label), mpirun (--tag-output), cloud log exports, and torch's own;
+// the margin of a quotation or of a terminal's border.
 func outerPrefix(text []byte, h *header) int {
 	if len(text) == 0 {
 		return 0
@@ -62,7 +62,7 @@ func marginLen(text []byte) int {
 }
 
 // bracketPrefix: "[rank3]: " of torch, "[pod/name/container] " of kubectl,
-// "[sglang]     | " of compose-like runners.
+// "[1,0]<stderr>:" of mpirun, "[sglang]     | " of compose-like runners.
 func bracketPrefix(text []byte, h *header) int {
 	end := bytes.IndexByte(text[:min(len(text), 160)], ']')
 	if end < 2 || bytes.IndexByte(text[:end], ' ') >= 0 {
@@ -83,6 +83,12 @@ func bracketPrefix(text []byte, h *header) int {
 			end++
 		}
 		return end
+	}
+	for _, stream := range [...]string{"<stdout>:", "<stderr>:"} {
+		if bytes.IndexByte(name, ',') > 0 && bytes.HasPrefix(text[end+1:], []byte(stream)) {
+			h.source = name
+			return end + 1 + len(stream)
+		}
 	}
 	after := bytes.TrimLeft(text[end+1:], " ")
 	if bytes.HasPrefix(after, []byte("| ")) || bytes.Equal(after, []byte("|")) {

@@ -22,6 +22,7 @@ var relays = map[string]func(n int, line string) string{
 	"iso":          func(n int, line string) string { return "2026-02-19T05:52:10+0100 gpu-7 sglang[4711]: " + line },
 	"journal-bare": func(n int, line string) string { return "Feb 19 05:52:10 sglang[4711]: " + line },
 	"logging":      func(n int, line string) string { return "2026-02-19 05:52:10,291 - worker - INFO - " + line },
+	"mpirun":       func(n int, line string) string { return "[1,0]<stderr>:" + line },
 	"slurm":        func(n int, line string) string { return "0: " + line },
 	"export":       func(n int, line string) string { return "ERROR 2026-02-19T05:52:10.509514570Z " + line },
 	"tracing":      func(n int, line string) string { return "2026-02-19T05:52:10.922414Z  INFO engine.launch: " + line },

@@ -123,6 +123,7 @@ var sourced = map[string]func(n int) string{
 	"journal": func(n int) string { return fmt.Sprintf("Feb  9 05:52:%02d gpu7 sglang[1234]: ", n%60) },
 	"compose": func(n int) string { return fmt.Sprintf("sglang-%d  | ", n%2) },
 	"pods":    func(n int) string { return fmt.Sprintf("[pod/sglang-%d/server] ", n%3) },
+	"mpirun":  func(n int) string { return fmt.Sprintf("[1,%d]<stderr>:", n%3) },
 	"slurm":   func(n int) string { return fmt.Sprintf("%d: ", n%20) },
 	"ranks":   func(n int) string { return fmt.Sprintf("[rank%d]: ", n%2) },
 	"quoted":  func(int) string { return ">> " },
