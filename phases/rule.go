@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -169,6 +170,9 @@ var idPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9.]+)*$`)
 // Validate checks all that can be wrong with a rule from outside. The error names
 // the rule.
 func (r *Rule) Validate() error {
+	if r.ID == "" {
+		return errors.New("cannot use a rule: it has no id")
+	}
 	if !idPattern.MatchString(r.ID) {
 		return fmt.Errorf("cannot use %q as a rule id: want lower-case words joined by dashes", r.ID)
 	}

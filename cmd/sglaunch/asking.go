@@ -6,10 +6,21 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"sglaunch/internal/serve"
 	"sglaunch/internal/statedir"
 	"sglaunch/supervisor"
 )
+
+// oneName accepts the NAME of a launch, or none. An empty one is a variable that
+// nobody has set: taken for none it would mean a launch that nobody named.
+func oneName(c *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] == "" {
+		return &exitError{exitUsage, fmt.Errorf("cannot run %s: the name is empty", c.CommandPath()), c.UseLine()}
+	}
+	return cobra.MaximumNArgs(1)(c, args)
+}
 
 // chosen are the launches that the words mean: the named one, or all that live.
 func chosen(dir statedir.Dir, args []string) ([]supervisor.Outside, error) {

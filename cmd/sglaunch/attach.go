@@ -29,7 +29,7 @@ not reach the server.
 
 Ctrl-C detaches; the launch goes on. Where the launch ends, attach ends with its
 exit code.`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if lines < 0 {

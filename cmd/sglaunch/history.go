@@ -23,7 +23,7 @@ func newHistoryCommand() *cobra.Command {
 		Long: `Show the newest launches, or those of one name, one line each; with the ID of
 a launch, all that is known of it. Times of phases are those of the newest
 attempt that became ready. It may be asked while launches run.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneName,
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 1 {
 				return &exitError{exitUsage, fmt.Errorf("cannot show %d launches: at least 1", limit), ""}

@@ -25,7 +25,7 @@ these three. A file with a mistake changes nothing.
 
 SIGHUP does the same where the launch belongs to no terminal, as does
 systemctl reload.`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, accepted, err := askFor(c.Context(), args, serve.DoReload, reloadLimit)

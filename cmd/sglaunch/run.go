@@ -78,6 +78,15 @@ func newRunCommand() *cobra.Command {
 // argsAfterDash accepts words only after --, so that a flag of the server is
 // never taken for one of ours.
 func argsAfterDash(c *cobra.Command, args []string) error {
+	var hungry string // took -- for its value
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.String() == "--" {
+			hungry = f.Name
+		}
+	})
+	if hungry != "" {
+		return &exitError{exitUsage, fmt.Errorf("cannot use --%s: its value is missing", hungry), c.CommandPath() + " --help lists the flags"}
+	}
 	if c.ArgsLenAtDash() > 0 || c.ArgsLenAtDash() < 0 && len(args) > 0 {
 		return &exitError{exitUsage, fmt.Errorf("cannot use %q: the command goes after --", args[0]),
 			"sglaunch run -- python -m sglang.launch_server ..."}

@@ -33,7 +33,7 @@ looked at from outside: which of shim, supervisor and server live. One that has
 ended says how.
 
 --watch follows it until it ends. --json is for scripts, one document a line.`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := statedir.OpenToAsk()

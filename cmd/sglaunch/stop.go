@@ -28,7 +28,7 @@ the launch that runs, if there is one. A launch whose supervisor does not answer
 is stopped by signal.
 
 With --wait the exit code is that of the launch, or 1 where no record of it is found.`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := theOne(args)
@@ -56,7 +56,7 @@ func newRestartCommand() *cobra.Command {
 		Long: `End the server of a launch in order and start it anew at once: the same command,
 patches applied again, all budgets fresh. A launch that waits before its next
 attempt waits no longer. What launch.toml says is not read again.`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, _, err := askFor(c.Context(), args, serve.DoRestart, answerLimit)

@@ -30,7 +30,7 @@ ends.
 
 A new supervisor that dies within a minute is replaced by the one before. A
 program that speaks another protocol is refused.`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              oneName,
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := theOne(args)

@@ -157,6 +157,11 @@ func TestReports(t *testing.T) {
 		{"in the wrong table", "[server]\nattempts = 3", nil, `
 @:2: cannot use server.attempts: there is no such key
   hint: did you mean relaunch.attempts?`},
+		{"of no section, in a list", "[[phases.rule]]\nname = \"x\"\n[[phases.rule]]\nid = \"My\"\n", nil, `
+@:1: cannot use phases.rule[0]: it has no id
+@:2: cannot use phases.rule[0].name: there is no such key
+  hint: known in phases.rule[0] are id, kind, phase, lit, re, since, until, source, from, unit, activity, severity, certain, cause, by_phase, depends_on, times, expected, raises, handled, why, hits, misses
+@:3: cannot use phases.rule[1] = "My": want lower-case words joined by dashes`},
 		{"unlike any", "[gpu]\nzzzzzz = 3", nil, `
 @:2: cannot use gpu.zzzzzz: there is no such key
   hint: known in gpu are devices, sample, xid`},

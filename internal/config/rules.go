@@ -10,19 +10,30 @@ func ReadRules(path string) (*phases.RuleSet, error) {
 	}
 	var rules *phases.RuleSet
 	err := ReadFile(path, &file, func() (err error) {
-		var broken Errors
 		for i := range file.Rule {
-			r := &file.Rule[i]
-			r.File = path
-			if err := r.Validate(); err != nil {
-				broken = append(broken, NewError(element("rule", i), r.ID, "%s", cause(err)))
-			}
+			file.Rule[i].File = path
 		}
-		if err := broken.orNil(); err != nil {
+		if err := brokenRules("rule", file.Rule).orNil(); err != nil {
 			return err
 		}
 		rules, err = phases.NewRuleSet(file.Rule)
 		return err
 	})
 	return rules, err
+}
+
+// brokenRules says what is wrong with each rule of a table by itself.
+func brokenRules(table string, rules []phases.Rule) (broken Errors) {
+	for i := range rules {
+		r := &rules[i]
+		err := r.Validate()
+		switch {
+		case err == nil:
+		case r.ID == "":
+			broken = append(broken, NewError(element(table, i), nil, "%s", cause(err)))
+		default:
+			broken = append(broken, NewError(element(table, i), r.ID, "%s", cause(err)))
+		}
+	}
+	return broken
 }

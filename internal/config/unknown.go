@@ -20,7 +20,8 @@ func unknownHint(key string, table reflect.Type, elsewhere func(string) string) 
 	if near := Nearest(name, siblings); near != "" {
 		return "did you mean " + join(within, near) + "?"
 	}
-	if other := elsewhere(name); other != "" {
+	inList := strings.HasSuffix(within, "]") // of whose keys there is one each: none strays there
+	if other := elsewhere(name); other != "" && !inList {
 		return "did you mean " + other + "?"
 	}
 	if within == "" {

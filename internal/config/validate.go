@@ -130,10 +130,10 @@ func (v *validator) ready() {
 func (v *validator) phases() {
 	p := v.config.Phases
 	v.must(p.Rules == "sglang" || isRulesFile(p.Rules), "phases.rules", p.Rules, `it must be "sglang" or a file, as in "./my-rules.toml"`)
-	if len(p.Own) > 0 {
-		if _, err := phases.NewRuleSet(p.Own); err != nil {
-			v.errors = append(v.errors, &Error{Key: "phases.rule", Problem: cause(err)})
-		}
+	if broken := brokenRules("phases.rule", p.Own); len(broken) > 0 {
+		v.errors = append(v.errors, broken...)
+	} else if _, err := phases.NewRuleSet(p.Own); err != nil {
+		v.errors = append(v.errors, &Error{Key: "phases.rule", Problem: cause(err)})
 	}
 	for _, phase := range slices.Sorted(maps.Keys(p.Limits)) {
 		limit, key := p.Limits[phase], join("phases.limits", phase.String())
