@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,13 +58,17 @@ func refusalCode(cause string) int {
 }
 
 // RefusalCode is the exit code of a launch that these checks refuse; 0 where
-// they refuse nothing.
+// they refuse nothing. A launch comes to its patches last, so that a refused one
+// decides only where nothing else is refused.
 func RefusalCode(checks []preflight.Check) int {
-	p := refusal(checks)
-	if p.Refused == "" {
-		return machine.CodeStopped
+	first := slices.DeleteFunc(slices.Clone(checks), func(c preflight.Check) bool { return c.Name == patchCheck })
+	switch p := refusal(first); {
+	case p.Refused != "":
+		return refusalCode(p.Cause)
+	case len(preflight.Failed(checks)) > 0:
+		return machine.CodePatch
 	}
-	return refusalCode(p.Cause)
+	return machine.CodeStopped
 }
 
 // preflightInput collects what the checks look at; note tells of what takes time.
@@ -106,8 +111,9 @@ func advice(c preflight.Check) string {
 	return " (" + c.Advice + ")"
 }
 
-// Check runs the checks of a launch and starts nothing: `sglaunch check`. It
-// tells too what a look at the answers will cost, and who may read the status.
+// Check runs the checks of a launch, plans its patches and starts nothing:
+// `sglaunch check`. It tells too what a look at the answers will cost, and who may
+// read the status.
 func Check(ctx context.Context, s Setup, o machine.Options) []preflight.Check {
 	h := &Hands{Setup: s, ctx: ctx, gpus: gpu.Absent("not looked at")}
 	if s.Sampler != nil {
@@ -118,7 +124,8 @@ func Check(ctx context.Context, s Setup, o machine.Options) []preflight.Check {
 			}
 		}()
 	}
-	checks := append(preflight.Run(ctx, h.preflightInput(ctx, func(string, string) {})), s.costOfAnswers(o.Check))
+	checks := preflight.Run(ctx, h.preflightInput(ctx, func(string, string) {}))
+	checks = append(append(checks, h.checkPatches(ctx)...), s.costOfAnswers(o.Check))
 	if s.HTTP != "" && serve.Exposed(s.HTTP) {
 		checks = append(checks, preflight.Check{Name: "http", Status: preflight.Warn,
 			Found: "whoever reaches " + s.HTTP + " may read status and metrics", Advice: "a loopback address keeps them on this machine"})

@@ -1,9 +1,12 @@
 package supervisor
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"sglaunch/internal/preflight"
+	"sglaunch/patch"
 	"sglaunch/supervisor/machine"
 )
 
@@ -34,5 +37,52 @@ func TestRefusalCode(t *testing.T) {
 		if got := refusal(test.checks); got.Cause != test.cause {
 			t.Errorf("%v: cause %q, want %q", test.checks, got.Cause, test.cause)
 		}
+	}
+	refused := checksOf([]patch.Target{{Patch: "mine", State: patch.Drifted, Refused: true}})
+	if got := RefusalCode(append(failed(), refused...)); got != machine.CodePatch {
+		t.Errorf("a refused patch: code %d", got)
+	}
+	if got := RefusalCode(append(failed("model_path_missing"), refused...)); got != machine.CodeNever {
+		t.Errorf("a refused patch behind a missing model: code %d", got)
+	}
+}
+
+// Each file has its line: a refused one fails, unless the launch may go on
+// without the patch.
+func TestChecksOfPatches(t *testing.T) {
+	checks := checksOf([]patch.Target{
+		{Patch: "a", State: patch.Pristine, Path: "/p/a.py", Reason: "the file is as released"},
+		{Patch: "b", State: patch.Drifted, Path: "/p/b.py", Reason: "it does not fit", Hint: "write it anew", Refused: true, OnRefused: patch.RefusedAbort},
+		{Patch: "c", State: patch.Missing, Reason: "there is no c", Refused: true, OnRefused: patch.RefusedUnpatched},
+		{Patch: "d", State: patch.Pristine, Path: "/p/d.py", Reason: "read-only", Refused: true, OnRefused: patch.RefusedAbort},
+	})
+	want := []preflight.Check{
+		{Name: "patch", Status: preflight.OK, Found: "a is pristine in /p/a.py: the file is as released"},
+		{Name: "patch", Status: preflight.Fail, Found: "b is drifted in /p/b.py: it does not fit", Advice: "write it anew"},
+		{Name: "patch", Status: preflight.Warn, Found: "c is missing: there is no c; the launch runs without it"},
+		{Name: "patch", Status: preflight.Fail, Found: "d is refused in /p/d.py: read-only"},
+	}
+	if !slices.Equal(checks, want) {
+		t.Errorf("got  %+v\nwant %+v", checks, want)
+	}
+}
+
+// What the flags forbid is told of a patch that will be in force, once for all
+// its files.
+func TestUnmetPatches(t *testing.T) {
+	var all []patch.Patch
+	for _, name := range []string{"used", "refused", "there"} {
+		all = append(all, patch.Patch{Name: name, Module: "m", Edits: []patch.Edit{{Find: "a", Replace: "b"}},
+			Requires: []patch.Requirement{{Flag: "--x", Is: []string{"y"}}}})
+	}
+	targets := []patch.Target{
+		{Patch: "used", State: patch.Pristine}, {Patch: "used", State: patch.Pristine},
+		{Patch: "refused", State: patch.Pristine, Refused: true}, {Patch: "there", State: patch.Obsolete},
+	}
+	if got := unmet(all, targets, nil); len(got) != 1 || got[0].Status != preflight.Warn || !strings.HasPrefix(got[0].Found, "used is not expected") {
+		t.Errorf("told %+v", got)
+	}
+	if got := unmet(all, targets, []string{"--x", "y"}); len(got) > 0 {
+		t.Errorf("with the flag: %+v", got)
 	}
 }

@@ -16,10 +16,11 @@ func newCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [-c launch.toml] [flags] [-- command ...]",
 		Short: "Look at what a launch would need, and start nothing",
-		Long: `Show the effective configuration and run the checks that a launch begins with.
-Nothing is started, written or patched. The exit code is 0 where nothing is
-certain to fail, else that of the launch: 10 where it may pass (a taken port), 11
-where it will not, 78 where it cannot be set up.`,
+		Long: `Show the effective configuration, run the checks that a launch begins with, and
+say of each patch what would become of it. Nothing is started, written or
+patched. The exit code is 0 where nothing is certain to fail, else that of the
+launch: 10 where it may pass (a taken port), 11 where it will not, 12 where a
+patch would end it, 78 where it cannot be set up.`,
 		Args: argsAfterDash,
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := flags.load(args)
