@@ -95,6 +95,9 @@ func Look(ctx context.Context, dir statedir.Dir, o Outside) (serve.Status, error
 	return seen, lookAtRecords(&seen, dir, o.Name)
 }
 
+// waitsForReader is what keeps a shim whose supervisor has written down the end.
+const waitsForReader = "sglaunch waits for whoever reads its output; a signal to end cuts that short"
+
 // lookAtProcesses tells the three apart: the supervisor is the shim's child
 // that carries the shim's mark, the server any other.
 func lookAtProcesses(st *serve.Status, shim int) {
@@ -118,6 +121,9 @@ func lookAtProcesses(st *serve.Status, shim int) {
 			}
 			st.Processes.Members++
 		}
+	}
+	if st.State == serve.StateBlind && st.Processes.Members == 0 {
+		st.Text = "neither a supervisor nor a server lives"
 	}
 }
 
@@ -156,6 +162,9 @@ func lookAtRecords(st *serve.Status, dir statedir.Dir, name string) error {
 	st.ID, st.Dir, st.Began, st.Command = r.ID, l.Path, r.Time, r.Command
 	if attempts, err := l.Attempts(); err == nil && len(attempts) > 0 {
 		st.Attempt = attempts[len(attempts)-1].N
+	}
+	if st.State == serve.StateBlind && !r.Ended.IsZero() { // its supervisor left in order
+		st.State, st.Text = serve.StateEnded, waitsForReader
 	}
 	switch {
 	case st.State != serve.StateEnded:

@@ -3,13 +3,42 @@ package supervisor
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
+	"sglaunch/internal/shim/wire"
 )
+
+// A shim whose supervisor has written down the end, and that lives, waits for a reader.
+func TestStatusOfAnEndThatWaits(t *testing.T) {
+	dir := stateDir(t)
+	shim := exec.Command("sleep", "1000")
+	must(t, shim.Start())
+	t.Cleanup(func() { _ = shim.Process.Kill(); _ = shim.Wait() })
+	p, err := proc.Identify(shim.Process.Pid)
+	must(t, err)
+	l := leftBehind(t, dir, "late", wire.Proc{PID: p.PID, Start: p.Start}, proc.BootID())
+	look := func() serve.Status {
+		st, err := Look(t.Context(), dir, Outside{Name: "late", Socket: filepath.Join(t.TempDir(), "none"), Shim: p.ID})
+		must(t, err)
+		return st
+	}
+	if st := look(); st.State != serve.StateBlind || strings.Contains(st.Text, "is kept") {
+		t.Errorf("without a server: %+v", st)
+	}
+	r, err := ReadLaunchRecord(l.Record())
+	must(t, err)
+	r.Ended, r.Code = time.Now(), 11
+	must(t, r.write(l.Record()))
+	if st := look(); st.State != serve.StateEnded || st.Exit == nil || st.Exit.Code != 11 || st.Text != waitsForReader {
+		t.Errorf("ended: %+v", st)
+	}
+}
 
 // Of a launch whose shim died without an end, status says who of the server lives
 // and, where the supervisor lived longer, how far that one came.

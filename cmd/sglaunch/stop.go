@@ -79,14 +79,30 @@ func stopLaunch(ctx context.Context, w io.Writer, l supervisor.Outside, now bool
 		fmt.Fprintf(w, "%s is being stopped\n", l.Name)
 		return nil
 	}
+	ended := hasEnded(ctx, l)
 	if err := proc.Send(l.Shim, unix.SIGTERM); err != nil {
 		if errors.Is(err, proc.ErrGone) {
 			return nil
 		}
 		return fmt.Errorf("cannot stop %q: cannot signal process %d: %w", l.Name, l.Shim.PID, err)
 	}
+	if ended {
+		fmt.Fprintf(w, "%s has ended and waited for whoever reads its output, which SIGTERM to process %d cuts short\n", l.Name, l.Shim.PID)
+		return nil
+	}
 	fmt.Fprintf(w, "%s does not answer; SIGTERM was sent to process %d\n", l.Name, l.Shim.PID)
 	return nil
+}
+
+// hasEnded reports whether only the shim of a launch lives still, since the end was
+// written down.
+func hasEnded(ctx context.Context, l supervisor.Outside) bool {
+	dir, err := statedir.OpenToAsk()
+	if err != nil {
+		return false
+	}
+	st, err := supervisor.Look(ctx, dir, l)
+	return err == nil && st.State == serve.StateEnded
 }
 
 // tellEnd says how a launch has ended.

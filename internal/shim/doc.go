@@ -44,7 +44,7 @@
 //  8. On Finish it makes sure that nothing of the attempt lives, waits until
 //     everything is written and returns the status. A reader that takes nothing
 //     for half a minute is not waited for any longer, and told to have missed
-//     so many bytes.
+//     so many bytes. Once somebody asks for the end meanwhile, a second is enough.
 //  9. It pings the supervisor every 5 s. One whose loop has answered before and
 //     then does not for 24 times, two minutes, was stopped or hangs: it is killed
 //     and started again like one that died. Once somebody has asked for the end

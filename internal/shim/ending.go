@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,10 @@ const (
 	exitWait    = 5 * time.Second
 	sealWait    = 5 * time.Second
 	lookAtFlush = 200 * time.Millisecond
+
+	// askedPatience is FlushPatience once somebody asks for the end meanwhile: who
+	// reads still goes on reading.
+	askedPatience = time.Second
 )
 
 // ending is how far the end of the launch has come.
@@ -25,6 +30,7 @@ type ending struct {
 	lastChance bool // the supervisor that runs now is the last one
 	killed     bool // the end's own kill has been tried
 	flushing   bool
+	pressed    atomic.Bool   // the end was asked for while we flush
 	gone       chan struct{} // closed when no supervisor runs any more
 }
 
@@ -105,11 +111,19 @@ func (s *shim) flush() {
 	}
 	for _, o := range []*outlet{s.out, s.err} {
 		o.stop()
-		if !o.awaitEnd(s.o.FlushPatience) && o != s.err {
-			s.say("%d bytes of output are missing on %s, which took nothing for %s; see the log", o.unread(), o.name, s.o.FlushPatience)
+		if !o.awaitEnd(s.flushPatience) && o != s.err {
+			s.say("%d bytes of output are missing on %s, which took nothing for %s; see the log", o.unread(), o.name, s.flushPatience())
 		}
 	}
 	s.do(s.leave)
+}
+
+// flushPatience is how long a reader may take nothing. Any goroutine may ask.
+func (s *shim) flushPatience() time.Duration {
+	if s.end.pressed.Load() {
+		return min(s.o.FlushPatience, askedPatience)
+	}
+	return s.o.FlushPatience
 }
 
 // awaitClose waits for a channel to be closed, but not for ever.
@@ -128,7 +142,7 @@ func (s *shim) leave() { s.over = true }
 
 // awaitEnd waits for a stopped outlet, as long as its reader takes something
 // now and then, and reports whether everything was taken.
-func (o *outlet) awaitEnd(patience time.Duration) bool {
+func (o *outlet) awaitEnd(patience func() time.Duration) bool {
 	before, since := o.progress(), time.Now()
 	for {
 		select {
@@ -138,7 +152,7 @@ func (o *outlet) awaitEnd(patience time.Duration) bool {
 		}
 		if written := o.progress(); written != before {
 			before, since = written, time.Now()
-		} else if time.Since(since) > patience {
+		} else if time.Since(since) > patience() {
 			return false
 		}
 	}

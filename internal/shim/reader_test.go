@@ -68,6 +68,35 @@ func TestStdoutBlockedForEver(t *testing.T) {
 	}
 }
 
+// Who asks for the end while a reader that does not read is waited for, gets it.
+func TestAskedWhileNobodyReads(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	r := newRig(t, rigOptions{stdout: write, durations: durations{FlushPatience: time.Hour}})
+	write.Close()
+	p := r.supervisor()
+	spec := r.spec(1, self(), "1000000")
+	spec.Env = role("flood")
+	p.spawn(spec)
+	p.await(wire.Drained)
+	p.finish(0)
+	eventually(t, "the supervisor to be let go", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.over
+	})
+	r.signal(unix.SIGTERM)
+	if status := r.exit(20 * time.Second); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	if text := r.stderr.text(); !strings.Contains(text, "missing on standard output, which took nothing for 1s") {
+		t.Errorf("standard error: %s", text)
+	}
+}
+
 // A reader that goes away (head, a closed pager) harms nobody.
 func TestStdoutClosed(t *testing.T) {
 	read, write, err := os.Pipe()

@@ -101,6 +101,8 @@ func (s *shim) asked(sig syscall.Signal) {
 	switch {
 	case s.end.flushing && s.end.asks > 1:
 		s.leave() // whoever does not read has been waited for long enough
+	case s.end.flushing:
+		s.end.pressed.Store(true)
 	case s.end.insists():
 		s.grantKill()
 		s.hurry()

@@ -53,7 +53,8 @@ func Status(w io.Writer, s serve.Status, now time.Time) error {
 	if s.Dir != "" {
 		row("records", "%s", s.Dir)
 	}
-	if s.Text != "" && s.Exit == nil && s.Next == nil { // else the first line has said it
+	told := s.Next != nil || s.Exit != nil && s.Processes.Supervisor != 0 // by the first line
+	if s.Text != "" && !told {
 		row("says", "%s", strings.TrimPrefix(s.Text, "sglaunch: "))
 	}
 	_, err := io.WriteString(w, b.String())

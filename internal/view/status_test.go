@@ -63,6 +63,11 @@ func TestStatus(t *testing.T) {
 			`glm: ended with 10: used up
   attempt    3, ended 2.0 h ago
 `},
+		"ended, unread": {serve.Status{Launch: "glm", State: serve.StateEnded, Text: "sglaunch waits", Processes: serve.Processes{Shim: 10}, Exit: &serve.Exit{Time: now, Code: 10, Reason: "used up"}},
+			`glm: ended with 10: used up
+  processes  shim 10, no supervisor, no server
+  says       sglaunch waits
+`},
 		"stopping": {serve.Status{Launch: "glm", State: "stopping", Stop: &serve.Stop{By: "SIGTERM"}}, "glm: stopping (SIGTERM)\n"},
 	} {
 		var b strings.Builder
