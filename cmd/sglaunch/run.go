@@ -40,7 +40,8 @@ you would type without sglaunch; its output passes through byte for byte.
   sglaunch run -c launch.toml
 
 Ctrl-C or SIGTERM stops the server and lets it drain; a second one does not
-wait for the drain, nor does Ctrl-\; a third kills at once. A terminal that vanishes stops it too.
+wait for the drain, nor does Ctrl-\; a third kills at once. A terminal that
+vanishes stops it too.
 
 With --detach it runs on when you log out: as a service of systemd where there is
 one, else in a session of its own. "sglaunch attach" follows its output.`
