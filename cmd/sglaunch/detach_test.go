@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/creack/pty"
 
 	"sglaunch/internal/proc"
+	"sglaunch/supervisor"
 )
 
 // A launch outlives whoever started it, is followed and left alone again, and
@@ -33,7 +35,7 @@ func TestDetachAndAttach(t *testing.T) {
 		t.Fatalf("run --detach: %d %s %s", code, out, errout)
 	}
 	st := s.status("glm")
-	t.Cleanup(func() { _ = syscall.Kill(st.Processes.Shim, syscall.SIGTERM) })
+	t.Cleanup(func() { _ = syscall.Kill(st.Processes.Shim, syscall.SIGTERM); s.untilGone() })
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %s to return", took)
 	}
@@ -87,6 +89,7 @@ func TestDetachAndAttach(t *testing.T) {
 // What ends at once says why.
 func TestDetachedEndsAtOnce(t *testing.T) {
 	s := standing{&launched{t: t}, t.TempDir()}
+	t.Cleanup(s.untilGone)
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	code, out, errout := s.sglaunch("run", "-d", "--server.name=glm", "--", "/nowhere/at/all")
 	if code == exitOK && strings.Contains(out, "runs detached") {
@@ -95,6 +98,18 @@ func TestDetachedEndsAtOnce(t *testing.T) {
 	if code != 1 || !strings.Contains(errout, "ended at once") || !strings.Contains(errout, "/nowhere/at/all") {
 		t.Errorf("%d %s %s", code, out, errout)
 	}
+}
+
+// untilGone waits until no sglaunch of a detached launch writes into the folder of
+// the test any more.
+func (s standing) untilGone() {
+	s.eventually("every launch is gone", func() bool {
+		folders, _ := filepath.Glob(filepath.Join(s.dir, "state", "launches", "*"))
+		return !slices.ContainsFunc(folders, func(folder string) bool {
+			r, err := supervisor.ReadLaunchRecord(filepath.Join(folder, "launch.json"))
+			return err != nil || proc.Alive(proc.ID{PID: r.Shim.PID, Start: r.Shim.Start})
+		})
+	})
 }
 
 // A launch at a terminal ends with it; SIGHUP is no reload there.
