@@ -2,6 +2,8 @@ package phases
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -100,7 +102,7 @@ func (t *Tracker) Finish() []Observation {
 	t.out = t.out[:0]
 	t.split.finish(t.read)
 	for _, n := range t.nodes {
-		for key := range n.open {
+		for _, key := range slices.Sorted(maps.Keys(n.open)) { // each may move the phase that the next one finds
 			n.end(key)
 		}
 	}
