@@ -32,6 +32,30 @@ func hear(conn *wire.Conn, frames *[]frame) {
 	}
 }
 
+// What is more than one frame holds is sent to its end, though nothing more comes.
+func TestMoreThanAFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		var frames []frame
+		go hear(wire.NewConn(theirs), &frames)
+		l, s := newLink(ours), newSpool(1)
+		s.add(make([]byte, 3*stretchSize+1), both)
+		s.end(false)
+		l.stream(s, 0)
+		time.Sleep(time.Second)
+		l.close()
+		synctest.Wait()
+
+		total := 0
+		for _, f := range frames {
+			total += f.bytes
+		}
+		if last := frames[len(frames)-1]; total != 3*stretchSize+1 || last.message != wire.Drained {
+			t.Errorf("%d bytes were sent, and at last %+v", total, last)
+		}
+	})
+}
+
 // The first output after a pause is sent at once, what follows gathers, and
 // messages wait for neither.
 func TestOutputGathers(t *testing.T) {

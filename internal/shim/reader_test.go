@@ -48,14 +48,16 @@ func TestBlockedStdout(t *testing.T) {
 	}
 }
 
-// A reader that never reads again is not waited for without end.
-func TestStdoutBlockedForEver(t *testing.T) {
+// unread is a launch that has ended with more output than its reader, who reads no
+// more, has taken.
+func unread(t *testing.T, patience time.Duration) (*rig, *part) {
+	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer read.Close()
-	r := newRig(t, rigOptions{stdout: write, durations: durations{FlushPatience: 300 * time.Millisecond}})
+	t.Cleanup(func() { _ = read.Close() })
+	r := newRig(t, rigOptions{stdout: write, durations: durations{FlushPatience: patience}})
 	write.Close()
 	p := r.supervisor()
 	spec := r.spec(1, self(), "1000000")
@@ -63,6 +65,12 @@ func TestStdoutBlockedForEver(t *testing.T) {
 	p.spawn(spec)
 	p.await(wire.Drained)
 	p.finish(0)
+	return r, p
+}
+
+// A reader that never reads again is not waited for without end.
+func TestStdoutBlockedForEver(t *testing.T) {
+	r, _ := unread(t, 300*time.Millisecond)
 	if status := r.exit(10 * time.Second); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
@@ -70,19 +78,7 @@ func TestStdoutBlockedForEver(t *testing.T) {
 
 // Who asks for the end while a reader that does not read is waited for, gets it.
 func TestAskedWhileNobodyReads(t *testing.T) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	r := newRig(t, rigOptions{stdout: write, durations: durations{FlushPatience: time.Hour}})
-	write.Close()
-	p := r.supervisor()
-	spec := r.spec(1, self(), "1000000")
-	spec.Env = role("flood")
-	p.spawn(spec)
-	p.await(wire.Drained)
-	p.finish(0)
+	r, p := unread(t, time.Hour)
 	eventually(t, "the supervisor to be let go", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -356,6 +357,38 @@ func TestOutletKeepsLinesApart(t *testing.T) {
 			t.Fatalf("the server's bytes changed: %q, want %q", server, want.Bytes())
 		}
 	})
+}
+
+// A line of ours that has found its place delays nothing of what the server has begun
+// behind it.
+func TestOutletGoesOnBehindALineOfOurs(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	synctest.Test(t, func(t *testing.T) {
+		o, s := newOutlet(write, "test", nil, func(string) {}), newSpool(1)
+		s.unkept()
+		o.show(s, both)
+		s.add([]byte("x"), both)
+		synctest.Wait()
+		o.print("OWN")
+		synctest.Wait()
+		s.add([]byte("\nab"), both)
+		time.Sleep(2 * gather)
+		synctest.Wait()
+		if got, want := o.progress(), int64(len("x\nOWN\nab")); got != want {
+			t.Errorf("%d bytes are shown, want %d", got, want)
+		}
+		s.end(false)
+		o.stop()
+		<-o.done
+	})
+	write.Close()
+	if got, _ := io.ReadAll(read); string(got) != "x\nOWN\nab" {
+		t.Errorf("shown: %q", got)
+	}
 }
 
 func excerptOf(b []byte, at int) []byte { return b[max(0, at-20):min(len(b), at+40)] }
