@@ -16,6 +16,9 @@ import (
 // One that lets so many pile up is not working; it is replaced.
 const outboxSize = 16 << 10
 
+// stretchSize bounds the output in one frame.
+const stretchSize = 256 << 10
+
 var errDeaf = errors.New("the supervisor does not read what it is sent")
 
 // link is the connection to one supervisor. Sending never blocks the shim: one

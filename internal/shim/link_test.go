@@ -143,9 +143,9 @@ func TestMuchOutputIsToldAtOnce(t *testing.T) {
 			after time.Duration
 			want  bool
 		}{
-			{0, 0, true},                // it listens
-			{1, 0, true},                // after a pause
-			{stretchSize - 1, 0, false}, // in company
+			{0, 0, true},               // it listens
+			{1, 0, true},               // after a pause
+			{gatherSize - 1, 0, false}, // in company
 			{1, 0, true},
 			{0, 2 * gather, false},
 			{1, 0, true},

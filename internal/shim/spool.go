@@ -15,10 +15,10 @@ const (
 	// its time.
 	diskPatience = 500 * time.Millisecond
 	// gather is how long output that follows other output may wait for company,
-	// and stretchSize so many bytes of it that it waits no longer. Readers that are
+	// and gatherSize so many bytes of it that it waits no longer. Readers that are
 	// woken for every few bytes pay several times what it costs to pass them on.
-	gather      = 10 * time.Millisecond
-	stretchSize = 256 << 10
+	gather     = 10 * time.Millisecond
+	gatherSize = 1 << 20
 )
 
 // spool holds the output of one attempt: its last bytes in memory, all of them
@@ -117,7 +117,7 @@ func (s *spool) tell(n int) {
 	wait := gather - time.Since(s.rung)
 	s.untold += n
 	switch {
-	case wait <= 0, s.untold >= stretchSize:
+	case wait <= 0, s.untold >= gatherSize:
 		s.ringAll()
 	case s.untold == n: // the first of those that wait
 		time.AfterFunc(wait, s.tellWaiting)
