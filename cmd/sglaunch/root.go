@@ -67,18 +67,25 @@ tries again in a way that has a chance.`,
 	return root
 }
 
-// flagHint names the flag that was meant, or where the flags are listed.
+// flagHint names the flags that may have been meant, or where all are listed.
 func flagHint(c *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		var known []string
+		name := unknown.GetSpecifiedName()
+		var known, meant []string
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
 				known = append(known, f.Name)
 			}
+			if strings.HasSuffix(f.Name, "."+name) { // a key without its section
+				meant = append(meant, "--"+f.Name)
+			}
 		})
-		if near := config.Nearest(unknown.GetSpecifiedName(), known); near != "" {
-			return "did you mean --" + near + "?"
+		if near := config.Nearest(name, known); near != "" {
+			meant = []string{"--" + near}
+		}
+		if len(meant) > 0 {
+			return "did you mean " + strings.Join(meant, " or ") + "?"
 		}
 	}
 	return c.CommandPath() + " --help lists the flags"
