@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,7 +53,7 @@ var pauses = [tries - 1]time.Duration{time.Second, 3 * time.Second}
 type Runner struct {
 	trouble func(error)
 	env     []string
-	client  http.Client
+	client  http.Client // follows no redirect: it would ask elsewhere, and without the document
 
 	stop   context.CancelFunc
 	ctx    context.Context
@@ -82,7 +83,8 @@ func NewRunner(o Hooks, serving bool, trouble func(error)) *Runner {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Runner{
 		o: o, trouble: trouble, env: environment(os.Environ()), announced: serving,
-		ctx: ctx, stop: stop, lanes: map[string]chan job{},
+		client: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		ctx:    ctx, stop: stop, lanes: map[string]chan job{},
 	}
 }
 
@@ -225,7 +227,7 @@ func (r *Runner) run(ctx context.Context, j job) error {
 	cmd.WaitDelay = time.Second // for a grandchild that holds its output
 	err := cmd.Run()
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it ended well, and left somebody with its output
 		return nil
 	case ctx.Err() != nil && r.ctx.Err() == nil:
 		return fmt.Errorf("cannot run %s (%q): it took longer than %s", j.name, j.argv[0], j.limit)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -142,6 +143,33 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
+// A hook that leaves something behind, which holds its output, has worked: it is run
+// once, and what it has left lives.
+func TestHookThatLeavesSomethingBehind(t *testing.T) {
+	dir := t.TempDir()
+	ran, pidFile := filepath.Join(dir, "ran"), filepath.Join(dir, "pid")
+	var wrong troubles
+	r := NewRunner(Hooks{
+		OnReady: []string{"/bin/sh", "-c", `echo x >>"$0"; sleep 1000 & echo $! >"$1"`, ran, pidFile}, Limit: 20 * time.Second,
+	}, false, wrong.add)
+	r.Told(event("announced"))
+	r.Close()
+	data, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("what it has left: %v", err)
+	}
+	if data, _ := os.ReadFile(ran); len(data) != 2 || wrong.text() != "" {
+		t.Errorf("it ran %d times; trouble: %s", len(data)/2, wrong.text())
+	}
+}
+
 // A hook that hangs is ended with all it has started, and holds up no other.
 func TestLimit(t *testing.T) {
 	dir := t.TempDir()
@@ -214,6 +242,23 @@ func TestWebhookFails(t *testing.T) {
 	r.Close()
 	if text := wrong.text(); !strings.Contains(text, "refused") || strings.Contains(text, "hunter2") {
 		t.Errorf("trouble: %s", text)
+	}
+}
+
+// A webhook that sends us elsewhere has not heard: what follows a redirect asks
+// without the document, and tells the next host where it came from.
+func TestWebhookThatHasMoved(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusMovedPermanently))
+	defer server.Close()
+	var wrong troubles
+	r := NewRunner(Hooks{Webhook: server.URL + "/hunter2", Limit: 20 * time.Second}, false, wrong.add)
+	r.Told(event("gave_up"))
+	r.Close()
+	if text := wrong.text(); elsewhere.Load() != 0 || !strings.Contains(text, "301") || strings.Contains(text, "hunter2") {
+		t.Errorf("asked elsewhere %d times; trouble: %s", elsewhere.Load(), text)
 	}
 }
 
