@@ -71,7 +71,7 @@ func (s Setup) cannotCheck() string {
 	o, ok := s.probeOptions()
 	switch {
 	case !ok:
-		return "where the server listens is not known ([ready] url tells it)"
+		return "where the server answers HTTP is not known ([ready] url tells it)"
 	case o.Follower:
 		return "a node that is not the first takes no requests"
 	}
@@ -82,7 +82,7 @@ func (s Setup) cannotCheck() string {
 func (s Setup) probeOptions() (probe.Options, bool) {
 	options, ok := probe.OptionsFor(s.Argv, s.Env, s.Dir)
 	if s.URL != "" {
-		options.URL, ok = s.URL, true
+		options.URL, options.Own, ok = s.URL, false, true
 	}
 	return options, ok
 }

@@ -27,6 +27,9 @@ func (w *watcher) probe(ctx context.Context, attempt int) {
 		if w.isReady() {
 			break
 		}
+		if !w.hidden() {
+			continue // whose word would not count is not asked
+		}
 		answer := prober.Probe(ctx)
 		if answer.Serving == probe.Up && w.hidden() && !w.stranger(attempt) {
 			w.nowReady()
@@ -59,7 +62,7 @@ func (w *watcher) health(ctx context.Context, attempt int, prober *probe.Prober)
 // proves.
 func badness(a probe.Answer) string {
 	switch a.Serving {
-	case probe.Up, probe.Early:
+	case probe.Up, probe.Early, probe.Unclear:
 		return ""
 	case probe.Down:
 		return "nobody listens"

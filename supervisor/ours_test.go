@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sglaunch/internal/probe"
 	"sglaunch/supervisor/machine"
 )
 
@@ -89,4 +90,25 @@ func TestBatchesOfBefore(t *testing.T) {
 			t.Errorf("a new one is told as %v", got)
 		}
 	})
+}
+
+// What an answer does not prove is nothing that is wrong with the server.
+func TestBadness(t *testing.T) {
+	for _, c := range []struct {
+		answer probe.Answer
+		want   string
+	}{
+		{probe.Answer{Serving: probe.Up, Status: 200}, ""},
+		{probe.Answer{Serving: probe.Early, Status: 200}, ""},
+		{probe.Answer{Serving: probe.Unclear, Status: 401}, ""},
+		{probe.Answer{Serving: probe.Unclear, Err: "tls: unknown authority"}, ""},
+		{probe.Answer{Serving: probe.Down, Err: "connection refused"}, "nobody listens"},
+		{probe.Answer{Serving: probe.Starting, Status: 503}, "503"},
+		{probe.Answer{Serving: probe.Failing, Status: 500}, "500"},
+		{probe.Answer{Serving: probe.Failing, Err: "no answer within 25s"}, "no answer within 25s"},
+	} {
+		if got := badness(c.answer); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.answer, got, c.want)
+		}
+	}
 }

@@ -15,6 +15,7 @@ type Options struct {
 	// URL of the server: http://127.0.0.1:30000. One with a path names the one
 	// endpoint to ask, and a 200 from it proves that the server is ready.
 	URL        string
+	Own        bool          // the URL is where the command binds: an address of this machine
 	APIKey     string        // sent as a bearer token where the server wants it, never shown
 	Version    string        // of SGLang; "" = asked of the server when it matters
 	Follower   bool          // a node that is not the first: its /health is a dummy
@@ -24,14 +25,15 @@ type Options struct {
 }
 
 // OptionsFor reads off a command what a probe has to know. ok is false where
-// the command is not recognisably SGLang; then the URL is empty.
+// the command is not recognisably SGLang, or its server speaks no HTTP; then the
+// URL is empty.
 func OptionsFor(argv, env []string, dir string) (o Options, ok bool) {
 	cmd := sglangcmd.Parse(argv, env, dir)
-	if !cmd.SGLang() {
+	if !cmd.SGLang() || cmd.Has("--grpc-mode") {
 		return Options{}, false
 	}
 	server := cmd.Server()
-	o.URL = target(cmd, server)
+	o.URL, o.Own = target(cmd, server), true
 	o.APIKey = server.APIKey
 	rust, _ := cmd.Getenv("SGLANG_RUST_SERVER")
 	o.Follower = server.NodeRank > 0

@@ -36,9 +36,10 @@ type Serving string
 const (
 	Down     Serving = "down"     // nobody listens
 	Starting Serving = "starting" // HTTP is up, and says that the server is not ready, or ill, or ending
+	Failing  Serving = "failing"  // no answer in time, a connection that was cut, or a fault of the server's own (5xx)
 	Early    Serving = "early"    // a 200 that is given before the server is ready, too
 	Up       Serving = "up"       // a 200 that proves that the server is ready
-	Unclear  Serving = "unclear"  // no answer in time, or one that proves nothing
+	Unclear  Serving = "unclear"  // it proves nothing: we were refused (4xx), sent elsewhere, or do not understand each other (TLS)
 )
 
 const (
@@ -71,18 +72,18 @@ func New(o Options) *Prober {
 	if o.Static || o.Follower {
 		p.health = static
 	}
-	p.client = newClient(p.base)
+	p.client = newClient(p.base, o.Own)
 	return p
 }
 
 // newClient goes straight to the server: a proxy would answer for it, and a
 // redirect leads to somebody else.
-func newClient(base *url.URL) *http.Client {
+func newClient(base *url.URL, own bool) *http.Client {
 	transport := &http.Transport{
 		DisableKeepAlives: true,
 		DialContext:       (&net.Dialer{}).DialContext,
 	}
-	if loopback(base) {
+	if own || loopback(base) {
 		// A certificate names the server for others. Between two processes of
 		// one machine there is nobody to be mistaken for.
 		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
@@ -196,8 +197,11 @@ func (p *Prober) get(ctx context.Context, path string) Answer {
 	response, err := p.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		a.Refused = errors.Is(err, syscall.ECONNREFUSED)
-		if a.Refused {
+		switch {
+		case a.Refused:
 			a.Serving = Down
+		case cut(err):
+			a.Serving = Failing
 		}
 		a.Err = p.reason(ctx, err)
 		return a
@@ -205,10 +209,25 @@ func (p *Prober) get(ctx context.Context, path string) Answer {
 	defer response.Body.Close()
 	io.Copy(io.Discard, io.LimitReader(response.Body, maxBody))
 	a.Status = response.StatusCode
-	if a.Status == http.StatusServiceUnavailable {
+	switch {
+	case a.Status == http.StatusServiceUnavailable:
 		a.Serving = Starting
+	case a.Status >= http.StatusInternalServerError:
+		a.Serving = Failing
 	}
 	return a
+}
+
+// cut reports whether whoever took the connection let it go without an answer, or
+// gave none in time. All else that may fail on the way to an answer is no matter of
+// the server's health: a certificate, a name, another protocol.
+func cut(err error) bool {
+	for _, e := range []error{context.DeadlineExceeded, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // keyless endpoints get no key: the fewer places a secret goes to, the better.

@@ -3,6 +3,8 @@ package probe
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -55,7 +57,7 @@ func TestWhatHealthMeansByVersion(t *testing.T) {
 		{"rust server", ready, Options{Static: true, Version: "0.5.17"}, Early, "/health"},
 		{"no health", sglang{"/v1/models": 200}, Options{}, Early, "/v1/models"},
 		{"nothing", sglang{}, Options{}, Unclear, "/v1/models"},
-		{"error", sglang{"/health": 500}, Options{}, Unclear, "/health"},
+		{"error", sglang{"/health": 500}, Options{}, Failing, "/health"},
 		{"locked", sglang{"/health": 401}, Options{}, Unclear, "/health"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -181,7 +183,7 @@ func TestServerThatHangs(t *testing.T) {
 	defer server.Close()
 	defer close(let)
 	a := New(Options{URL: server.URL, Limit: 20 * time.Millisecond}).Probe(context.Background())
-	if a.Serving != Unclear || a.Status != 0 || a.Refused || !strings.Contains(a.Err, "no answer within 20ms") {
+	if a.Serving != Failing || a.Status != 0 || a.Refused || !strings.Contains(a.Err, "no answer within 20ms") {
 		t.Errorf("got %+v", a)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -195,9 +197,9 @@ func TestServerThatHangs(t *testing.T) {
 // never stops.
 func TestOddServers(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn){
-		"closes":  func(c net.Conn) {},
-		"babbles": func(c net.Conn) { c.Write([]byte("SSH-2.0-OpenSSH_9.2\r\n")) },
-		"endless": func(c net.Conn) {
+		"failing: closes":  func(c net.Conn) {},
+		"unclear: babbles": func(c net.Conn) { c.Write([]byte("SSH-2.0-OpenSSH_9.2\r\n")) },
+		"failing: endless": func(c net.Conn) {
 			c.Write([]byte("HTTP/1.1 500 No\r\n\r\n"))
 			for {
 				if _, err := c.Write(make([]byte, 4096)); err != nil {
@@ -205,7 +207,7 @@ func TestOddServers(t *testing.T) {
 				}
 			}
 		},
-		"redirects": func(c net.Conn) {
+		"unclear: redirects": func(c net.Conn) {
 			c.Write([]byte("HTTP/1.1 302 Found\r\nLocation: http://192.0.2.1/\r\nContent-Length: 0\r\n\r\n"))
 		},
 	} {
@@ -227,7 +229,7 @@ func TestOddServers(t *testing.T) {
 			a := New(Options{URL: "http://" + l.Addr().String(), Limit: 5 * time.Second}).Probe(context.Background())
 			l.Close()
 			all.Wait()
-			if a.Serving != Unclear {
+			if want, _, _ := strings.Cut(name, ":"); a.Serving != Serving(want) {
 				t.Errorf("got %+v", a)
 			}
 		})
@@ -273,6 +275,24 @@ func TestOwnCertificateOnLoopback(t *testing.T) {
 	}
 }
 
+// A certificate that is not ours to judge says nothing of the server's health; that
+// of the server we have started is not judged, wherever it binds.
+func TestCertificateOfAnotherName(t *testing.T) {
+	server := httptest.NewUnstartedServer(sglang{"/health": 200})
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	for own, want := range map[bool]Serving{true: Up, false: Unclear} {
+		p := New(Options{URL: "https://glm.invalid", Own: own, Version: "0.5.9"})
+		p.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+		}
+		if a := p.Probe(context.Background()); a.Serving != want {
+			t.Errorf("own %v: got %+v, want %s", own, a, want)
+		}
+	}
+}
+
 func TestConfiguredEndpoint(t *testing.T) {
 	server := httptest.NewServer(sglang{"/ready": 200, "/not": 503})
 	defer server.Close()
@@ -290,16 +310,16 @@ func TestConfiguredEndpoint(t *testing.T) {
 
 func TestOptionsFor(t *testing.T) {
 	for line, want := range map[string]Options{
-		"":                              {URL: "http://127.0.0.1:30000"},
-		"--host 0.0.0.0 --port 8000":    {URL: "http://127.0.0.1:8000"},
-		"--host :: --api-key k":         {URL: "http://[::1]:30000", APIKey: "k"},
-		"--host 10.0.0.5":               {URL: "http://10.0.0.5:30000"},
-		"--host ::1":                    {URL: "http://[::1]:30000"},
-		"--nnodes 2 --node-rank 1":      {URL: "http://127.0.0.1:30000", Follower: true},
-		"--disaggregation-mode prefill": {URL: "http://127.0.0.1:30000", NoGenerate: "a prefill node takes requests from its router alone"},
-		"--disaggregation-mode null":    {URL: "http://127.0.0.1:30000"},
-		"--is-embedding":                {URL: "http://127.0.0.1:30000", NoGenerate: "an embedding or reward model generates nothing"},
-		"--ssl-certfile c --port 443":   {URL: "https://127.0.0.1:443"},
+		"":                              {Own: true, URL: "http://127.0.0.1:30000"},
+		"--host 0.0.0.0 --port 8000":    {Own: true, URL: "http://127.0.0.1:8000"},
+		"--host :: --api-key k":         {Own: true, URL: "http://[::1]:30000", APIKey: "k"},
+		"--host 10.0.0.5":               {Own: true, URL: "http://10.0.0.5:30000"},
+		"--host ::1":                    {Own: true, URL: "http://[::1]:30000"},
+		"--nnodes 2 --node-rank 1":      {Own: true, URL: "http://127.0.0.1:30000", Follower: true},
+		"--disaggregation-mode prefill": {Own: true, URL: "http://127.0.0.1:30000", NoGenerate: "a prefill node takes requests from its router alone"},
+		"--disaggregation-mode null":    {Own: true, URL: "http://127.0.0.1:30000"},
+		"--is-embedding":                {Own: true, URL: "http://127.0.0.1:30000", NoGenerate: "an embedding or reward model generates nothing"},
+		"--ssl-certfile c --port 443":   {Own: true, URL: "https://127.0.0.1:443"},
 	} {
 		argv := append([]string{"python", "-m", "sglang.launch_server"}, strings.Fields(line)...)
 		got, ok := OptionsFor(argv, nil, "")
@@ -309,6 +329,9 @@ func TestOptionsFor(t *testing.T) {
 	}
 	if o, _ := OptionsFor([]string{"sglang", "serve", "/m"}, []string{"SGLANG_RUST_SERVER=1"}, ""); !o.Static {
 		t.Error("the Rust server's /health is static")
+	}
+	if o, ok := OptionsFor([]string{"sglang", "serve", "/m", "--grpc-mode"}, nil, ""); ok || o.URL != "" {
+		t.Errorf("a server that speaks no HTTP is asked at %q", o.URL)
 	}
 	if url, ok := Target([]string{"sleep", "1"}, nil); ok || url != "" {
 		t.Errorf("a command that is no server listens at %q", url)
