@@ -2,9 +2,6 @@ package supervisor
 
 import (
 	"encoding/json"
-	"fmt"
-
-	"golang.org/x/sys/unix"
 
 	"sglaunch/internal/mask"
 	"sglaunch/phases"
@@ -37,12 +34,4 @@ func explainJSON(r phases.Report) json.RawMessage {
 		return nil
 	}
 	return data
-}
-
-// signalName is the word for a signal that a person would use.
-func signalName(sig int) string {
-	if name := unix.SignalName(unix.Signal(sig)); name != "" {
-		return name
-	}
-	return fmt.Sprintf("signal %d", sig)
 }

@@ -7,17 +7,21 @@
 // room machine; nothing here does. The room journal keeps every event and effect,
 // for restarts and replay.
 //
-//	loop.go              one goroutine, one timer, one order
-//	reader.go            the shim's messages and the server's output as events
-//	watch.go sources.go health.go hardware.go
-//	                     processes, GPUs, HTTP and kernel log as events
-//	perform.go           the effects; each has a file of its own
-//	  checks.go patching.go spawning.go soundness.go
+//	serve.go setup.go       the life of one supervisor, and what it is given
+//	launch.go lock.go       a launch is begun, or taken up where the journal left it
+//	reader.go wishes.go     the shim's messages and the server's output as events
+//	loop.go                 one goroutine, one timer, one order
+//	hands.go perform.go     the effects; each has a file of its own
+//	  checks.go patching.go spawning.go answers.go
 //	  evidence.go releasing.go aside.go batons.go
-//	serve.go resume.go reload.go recover.go
-//	                     a launch from its begin, anew, otherwise, after its death
-//	memory.go story.go eta.go
-//	                     what earlier launches teach
-//	station.go asking.go what is told and asked outside: socket, HTTP, systemd, hooks
-//	look.go              a launch as another process sees it
+//	attempt.go watch.go     what is looked at while an attempt runs, as events
+//	  rollcall.go sources.go health.go ours.go stranger.go hardware.go proof.go
+//	telling.go record.go    what is told: to a person, to the records of an attempt
+//	station.go status.go    and to whoever asks: socket, HTTP, systemd, hooks
+//	memory.go story.go      what earlier launches teach, what this one leaves
+//	  eta.go surroundings.go tuned.go soundness.go marks.go
+//	reload.go               the server goes on, by another configuration or program
+//	lastrites.go recover.go the shim has died; everything has died
+//	look.go                 a launch as another process sees it
+//	waiting.go              waits that end
 package supervisor

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sglaunch/internal/history"
+	"sglaunch/internal/serve"
 	"sglaunch/phases"
 	"sglaunch/supervisor/machine"
 )
@@ -82,4 +83,16 @@ func adding(r machine.Report, text, name string, e history.Estimate) machine.Rep
 		r.Fields[name], r.Fields[name+"_low"], r.Fields[name+"_high"] = e.Left.Seconds(), e.Low.Seconds(), e.High.Seconds()
 	}
 	return r
+}
+
+// left is how long it should still take until the server is ready; nil where
+// that is unknown.
+func (m *memory) left(phase phases.Phase, since time.Time, done, total int64) *serve.Left {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.past.Ready(phase, history.Progress{Done: done, Total: total}, time.Since(since))
+	if !ok {
+		return nil
+	}
+	return &serve.Left{Seconds: e.Left.Seconds(), Low: e.Low.Seconds(), High: e.High.Seconds(), Overdue: e.Overdue}
 }

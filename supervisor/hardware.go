@@ -94,3 +94,38 @@ func (h *Hands) kernelNews(ctx context.Context) (text, killed string) {
 	}
 	return b.String(), killed
 }
+
+// noNVML tells that the GPUs cannot be read at the moment.
+func (w *watcher) noNVML(why string) {
+	w.mu.Lock()
+	w.silent["NVML"] = why
+	w.mu.Unlock()
+	w.h.loop.Post(0, machine.SourceLost{Source: "NVML", Reason: why})
+}
+
+// gpus takes the news of the sampler until it ends.
+func (w *watcher) gpus() {
+	for e := range w.h.gpus.Events() {
+		w.gpuNews(e)
+	}
+}
+
+func (w *watcher) gpuNews(e gpu.Event) {
+	switch n := e.(type) {
+	case gpu.Sample:
+		w.mu.Lock()
+		w.sample = n
+		delete(w.silent, "NVML")
+		w.mu.Unlock()
+		w.h.watermark(n)
+		w.h.record(n)
+	case gpu.SourceAbsent:
+		w.noNVML(n.Reason)
+	case gpu.SourceHanging:
+		w.noNVML("the driver has not answered for " + n.For.Round(time.Second).String())
+	case gpu.SourceLost:
+		w.noNVML(n.Why)
+	case gpu.Xid:
+		w.xid(n)
+	}
+}

@@ -112,13 +112,3 @@ func (w *watcher) nowReady() {
 		w.h.gpus.Pace(w.h.settings().Serving)
 	}
 }
-
-// pause waits and reports whether ctx still lives.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}

@@ -229,11 +229,3 @@ func keptLines(held []patch.Held, which func(path string) bool) []string {
 	}
 	return lines
 }
-
-// note tells a person something that no decision hangs on.
-func (h *Hands) note(event, text string) {
-	h.mu.Lock()
-	attempt := h.attempt
-	h.mu.Unlock()
-	h.report(attempt, machine.Report{Event: event, Text: text})
-}

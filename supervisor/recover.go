@@ -12,12 +12,11 @@ import (
 	"sglaunch/internal/container"
 	"sglaunch/internal/history"
 	"sglaunch/internal/proc"
+	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
 	"sglaunch/supervisor/machine"
 )
-
-var errShimGone = errors.New("the shim has died")
 
 // Healed is what Recover found of one dead launch and did about it.
 type Healed struct {
@@ -199,18 +198,6 @@ func endContainer(ctx context.Context, a statedir.Attempt) error {
 	return container.End(ctx, a.Path)
 }
 
-// endAttemptOf ends what is left of one attempt whose shim has just died.
-func endAttemptOf(ctx context.Context, l statedir.Launch, attempt int) []proc.Proc {
-	ctx, cancel := context.WithTimeout(ctx, machine.KillLimit)
-	defer cancel()
-	failed := endContainer(ctx, l.Attempt(attempt))
-	_, left := proc.KillAll(ctx, membership(l, l.Attempt(attempt), true))
-	if failed != nil {
-		left = append(left, proc.Proc{Comm: failed.Error()})
-	}
-	return left
-}
-
 // membership says who belongs to an attempt whose shim is gone: whoever was
 // recorded, what descends from them or shares their sessions, whoever carries
 // the attempt's marker, and all of its cgroup. fresh: the shim died just now.
@@ -224,4 +211,36 @@ func membership(l statedir.Launch, a statedir.Attempt, fresh bool) proc.Membersh
 	m := proc.MembershipOf(records, marker, fresh)
 	m.Cgroup = proc.NotedCgroup(path)
 	return m
+}
+
+// heal ends and undoes first what a dead sglaunch left behind: the new launch
+// would meet its processes on the GPUs and its patches in the files.
+func heal(conn *wire.Conn, s Setup) error {
+	ctx, cancel := context.WithTimeout(context.Background(), machine.PatchLimit)
+	defer cancel()
+	healed, err := Recover(ctx, s.State)
+	for _, h := range healed {
+		whose := "launch " + h.Launch
+		if h.Launch == "" {
+			whose = "earlier launches"
+		}
+		text := fmt.Sprintf("sglaunch: healed what %s left behind: %d processes ended, %d files restored",
+			whose, h.Killed, len(h.Restored))
+		for _, p := range h.Left {
+			text += fmt.Sprintf("; process %d (%s) would not go: %s", p.PID, p.Comm, proc.Condition(p))
+		}
+		if s.Quiet || h.Killed+len(h.Restored)+len(h.Left) == 0 { // it only was not written down that it had ended
+			continue
+		}
+		if err := conn.Send(wire.Message{Type: wire.Print, Text: text}); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, patch.ErrDrifted) { // told, and no obstacle: a plan refuses the file if it is needed
+		return conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot restore what an earlier launch had patched: %w", err)
+	}
+	return nil
 }

@@ -4,19 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"sync"
 	"time"
 
-	"sglaunch/internal/gpu"
-	"sglaunch/internal/history"
-	"sglaunch/internal/mask"
 	"sglaunch/internal/metrics"
 	"sglaunch/internal/notify"
 	"sglaunch/internal/serve"
 	"sglaunch/internal/shim/wire"
-	"sglaunch/phases"
 	"sglaunch/supervisor/machine"
 )
 
@@ -194,130 +188,6 @@ func (s *station) reason() string {
 		return ""
 	}
 	return s.tally.exit.Reason
-}
-
-// status is the launch right now. It may be called from any goroutine.
-func (s *station) status() serve.Status {
-	s.mu.Lock()
-	v := s.view
-	st := serve.Status{
-		V: serve.Version, Time: time.Now(), Launch: s.h.Name, Attempt: v.Attempt, Event: serve.EventStatus,
-		State: string(v.State), Since: v.Spawned, Degraded: v.Degraded, Verdict: mask.String(v.Verdict),
-	}
-	s.tally.fill(&st)
-	if s.http != nil {
-		st.HTTP = s.http.Address()
-	}
-	s.mu.Unlock()
-	st.Output, st.Silent, st.Restarts = s.h.counts(), s.h.watch.silentSources(), s.h.restarts
-	l := s.h.launch
-	st.ID, st.Dir, st.Command, st.Began = l.ID, l.Path, l.record.Command, l.record.Time
-	st.Processes = serve.Processes{Shim: l.record.Shim.PID, Supervisor: os.Getpid(), Members: len(s.h.watch.ids())}
-	if v.Stop != nil {
-		st.Stop = &serve.Stop{By: v.Stop.By}
-	}
-	if !v.Spawned.IsZero() {
-		s.running(&st, v)
-	}
-	st.GPUs = s.h.watch.table()
-	return st
-}
-
-// running adds what is known of an attempt with a server.
-func (s *station) running(st *serve.Status, v machine.View) {
-	if v.Server != nil {
-		st.Processes.Server = v.Server.PID
-	} else {
-		st.Processes.Members = 0
-	}
-	st.Phase, st.PhaseSince = v.Phase.String(), v.Phased
-	st.Ready, st.ReadySince = v.State == machine.StateChecking || v.State == machine.StateUp, v.Ready
-	st.Moved = &serve.Moved{Time: v.Moved, By: v.MovedBy}
-	report, ok := s.h.reader.Report()
-	if !ok {
-		return
-	}
-	if len(report.Ranks) > 0 {
-		st.Ranks = map[string]string{}
-		for rank, phase := range report.Ranks {
-			st.Ranks[rank] = phase.String()
-		}
-	}
-	st.Activities = report.Activities
-	if v.State != machine.StateStarting {
-		return
-	}
-	st.Lagging = report.Lagging
-	var done, total int64
-	if p := report.Progress; p != nil && report.Phase == v.Phase {
-		done, total = p.Done, p.Total
-		st.Progress = &serve.Progress{Done: p.Done, Total: p.Total, Unit: p.Unit}
-	}
-	st.Left = s.h.launch.memory.left(v.Phase, v.Phased, done, total)
-}
-
-// left is how long it should still take until the server is ready; nil where
-// that is unknown.
-func (m *memory) left(phase phases.Phase, since time.Time, done, total int64) *serve.Left {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e, ok := m.past.Ready(phase, history.Progress{Done: done, Total: total}, time.Since(since))
-	if !ok {
-		return nil
-	}
-	return &serve.Left{Seconds: e.Left.Seconds(), Low: e.Low.Seconds(), High: e.High.Seconds(), Overdue: e.Overdue}
-}
-
-// table is what the newest sample says of the launch's GPUs.
-func (w *watcher) table() []serve.GPU {
-	w.mu.Lock()
-	sample := w.sample
-	w.mu.Unlock()
-	var all []serve.GPU
-	for _, g := range w.h.pick(sample) {
-		row := serve.GPU{Index: g.Index, UUID: g.UUID, Name: g.Name, Lost: g.Lost,
-			Util: readingOf(g.Util), MemUtil: readingOf(g.MemUtil)}
-		if g.MemoryKnown() {
-			used, total := int64(g.Used), int64(g.Total)
-			row.Used, row.Total = &used, &total
-		}
-		if g.PowerMW.Known {
-			watts := float64(g.PowerMW.Value) / 1000
-			row.Watts = &watts
-		}
-		all = append(all, row)
-	}
-	return all
-}
-
-func readingOf(r gpu.Reading) *int64 {
-	if !r.Known {
-		return nil
-	}
-	return &r.Value
-}
-
-// masked hides secrets in what is told: a line of the server's may hold its
-// arguments.
-func masked(fields map[string]any) map[string]any {
-	if fields == nil {
-		return nil
-	}
-	out := make(map[string]any, len(fields))
-	for name, value := range fields {
-		switch v := value.(type) {
-		case string:
-			value = mask.String(v)
-		case []string:
-			all := slices.Clone(v)
-			for i := range all {
-				all[i] = mask.String(all[i])
-			}
-			value = all
-		}
-		out[name] = value
-	}
-	return out
 }
 
 var errStopping = errors.New("the launch is being stopped")

@@ -95,20 +95,3 @@ func kernels(ctx context.Context, caches []string) history.Warmth {
 	}
 	return found
 }
-
-// within gives work's answer, or none once ctx is over. Work that hangs is left
-// behind.
-func within[T any](ctx context.Context, work func() T) <-chan T {
-	answer, found := make(chan T, 1), make(chan T, 1)
-	go func() { found <- work() }()
-	go func() {
-		var none T
-		select {
-		case t := <-found:
-			answer <- t
-		case <-ctx.Done():
-			answer <- none
-		}
-	}()
-	return answer
-}

@@ -1,10 +1,8 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -136,23 +134,6 @@ func (w *watcher) pace() time.Duration {
 	return w.h.settings().Starting
 }
 
-// rankPoll is how often the scheduler processes are looked for: a dead one
-// leaves a zombie service, which must not last.
-const rankPoll = 2 * time.Second
-
-// rollCall looks for ranks that are gone until ctx ends. It waits for no other
-// reading: a zombie service must be found within 5 s, whatever hangs.
-func (w *watcher) rollCall(ctx context.Context, attempt int, server wire.Proc) {
-	for {
-		if gone := w.goneRanks(server); gone != nil {
-			w.h.loop.Post(attempt, *gone)
-		}
-		if !pause(ctx, min(rankPoll, max(w.pace(), 100*time.Millisecond))) {
-			return
-		}
-	}
-}
-
 // processes reads the attempt's processes until ctx ends.
 func (w *watcher) processes(ctx context.Context, attempt int, server wire.Proc) {
 	sampler := proc.NewSampler()
@@ -202,93 +183,6 @@ func known(ok bool, v int64) int64 {
 }
 
 func reading(r gpu.Reading) int { return int(known(r.Known, r.Value)) }
-
-// goneRanks finds a scheduler that was alive and is not any more while the
-// server lives on. SGLang up to v0.5.9 does not notice that.
-func (w *watcher) goneRanks(server wire.Proc) *machine.RankGone {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !proc.Alive(proc.ID{PID: server.PID, Start: server.Start}) {
-		return nil
-	}
-	for pid, p := range w.members {
-		title := w.ranks[pid]
-		now, err := proc.Identify(pid)
-		alive := err == nil && now.Start == p.Start && !now.Dead()
-		switch {
-		case alive && title == "":
-			if name, ok := rankTitle(proc.Command(now)); ok {
-				w.ranks[pid] = name
-			}
-		case !alive && (title != "" || w.lostChild(p, server)):
-			gone := &machine.RankGone{Rank: cmp.Or(title, "a process of the server"), Proc: p}
-			if status, ok := proc.ExitStatus(pid); ok {
-				gone.Status = &wire.Status{Code: max(status.ExitStatus(), 0)}
-				if status.Signaled() {
-					gone.Status = &wire.Status{Signal: int(status.Signal()), Core: status.CoreDump()}
-				}
-			}
-			delete(w.ranks, pid)
-			delete(w.members, pid)
-			return gone
-		case !alive:
-			delete(w.members, pid)
-		}
-	}
-	return nil
-}
-
-// lostChild reports whether a child of the server died of a signal before it
-// took its title and lies there uncollected: a server that looks after its
-// children collects them.
-func (w *watcher) lostChild(p, server wire.Proc) bool {
-	status, ok := proc.ExitStatus(p.PID)
-	return ok && p.PPID == server.PID && status.Signaled()
-}
-
-// rankTitle reads the titles that SGLang gives the processes that a server
-// needs: sglang::scheduler_TP3 (v0.4.6 and later), sglang::detokenizer.
-func rankTitle(command string) (string, bool) {
-	title, _, _ := strings.Cut(command, " ")
-	name, ok := strings.CutPrefix(title, "sglang::")
-	if !ok {
-		return "", false
-	}
-	if name == "scheduler" || name == "detokenizer" || name == "data_parallel_controller" {
-		return name, true
-	}
-	if rank, ok := strings.CutPrefix(name, "scheduler_"); ok {
-		return strings.ReplaceAll(rank, "_", " "), true
-	}
-	return "", false
-}
-
-// gpus takes the news of the sampler until it ends.
-func (w *watcher) gpus() {
-	for e := range w.h.gpus.Events() {
-		w.gpuNews(e)
-	}
-}
-
-func (w *watcher) gpuNews(e gpu.Event) {
-	switch n := e.(type) {
-	case gpu.Sample:
-		w.mu.Lock()
-		w.sample = n
-		delete(w.silent, "NVML")
-		w.mu.Unlock()
-		w.h.watermark(n)
-		w.h.record(n)
-	case gpu.SourceAbsent:
-		w.noNVML(n.Reason)
-	case gpu.SourceHanging:
-		w.noNVML("the driver has not answered for " + n.For.Round(time.Second).String())
-	case gpu.SourceLost:
-		w.noNVML(n.Why)
-	case gpu.Xid:
-		w.xid(n)
-	}
-}
 
 // pids numbers the processes of the attempt that are known.
 func (w *watcher) pids() (pids []int) {

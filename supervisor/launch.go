@@ -1,0 +1,182 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
+	"sglaunch/patch"
+	"sglaunch/supervisor/journal"
+	"sglaunch/supervisor/machine"
+)
+
+// launch is what outlives a supervisor: the record of the launch on disk, and
+// the machine brought to where the journal left it.
+type launch struct {
+	statedir.Launch
+	ledger  *patch.Ledger
+	lock    *flock.Flock // on the name
+	memory  *memory
+	tell    func(text string) // to a person; until there are Hands
+	machine *machine.Machine
+	journal *journal.Journal
+	seen    map[int]int // observations of each attempt that the journal holds
+	seq     uint64      // of its newest event
+	first   machine.Body
+	record  LaunchRecord
+}
+
+// takeUp begins the launch, or goes on with the one that the shim names.
+func takeUp(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (*launch, error) {
+	ledger, err := patch.OpenLedger(s.State.Patches())
+	if err != nil {
+		return nil, noRecords(err, stateSetting)
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	lock, err := takeName(s, hello)
+	if errors.Is(err, ErrAlreadyRunning) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, noRecords(err, runtimeSetting)
+	}
+	l := &launch{ledger: ledger, lock: lock}
+	if hello.Launch == nil {
+		return l, l.create(conn, hello, s, o)
+	}
+	return l, l.resume(conn, hello, s, o)
+}
+
+// ErrNoRecords says that the state directory takes no files: nothing could be
+// known of a launch later, so that none begins.
+var ErrNoRecords = errors.New("cannot keep records")
+
+// noRecords is that error with what a person may set against it.
+func noRecords(err error, setting string) error {
+	return fmt.Errorf("%w: %w; set %s to a folder that can be written and has room", ErrNoRecords, err, setting)
+}
+
+const (
+	stateSetting   = "SGLAUNCH_STATE or [log] directory"
+	runtimeSetting = "SGLAUNCH_STATE or SGLAUNCH_RUNTIME"
+)
+
+// create makes a launch. Of one that cannot begin nothing stays.
+func (l *launch) create(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (err error) {
+	defer func() {
+		if err != nil && l.Path != "" {
+			_ = os.RemoveAll(l.Path) // what the disk does not remove is told as never started
+		}
+	}()
+	now := time.Now()
+	if l.Launch, err = s.State.NewLaunch(s.Name, now); err != nil {
+		return noRecords(err, stateSetting)
+	}
+	l.record = newLaunchRecord(l.Launch, hello, s, now)
+	if err := l.record.write(l.Record()); err != nil {
+		return noRecords(err, stateSetting)
+	}
+	if err := heal(conn, s); err != nil {
+		return err
+	}
+	if err := conn.Send(wire.Message{Type: wire.Adopt, Launch: &wire.Launch{ID: l.ID, Name: s.Name, Dir: l.Path}}); err != nil {
+		return err
+	}
+	return l.begin(conn, s, o)
+}
+
+// begin opens the journal of a launch in which nothing has happened yet.
+func (l *launch) begin(conn *wire.Conn, s Setup, o machine.Options) (err error) {
+	l.remember(conn, s)
+	o.Learned = l.memory.limits()
+	l.first = l.memory.before(o.Window)
+	if l.machine, err = machine.New(o); err != nil {
+		return err
+	}
+	l.journal, err = journal.Create(l.Journal(), journal.Header{Launch: l.ID, Time: time.Now(), Options: o})
+	if err != nil {
+		return noRecords(err, stateSetting)
+	}
+	l.memory.begun(l.record)
+	go s.tidy(tidyBeside, l.tell)
+	return nil
+}
+
+func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (err error) {
+	if l.Launch, err = s.State.OpenLaunch(hello.Launch.ID); err != nil {
+		return err
+	}
+	if l.record, err = ReadLaunchRecord(l.Record()); err != nil {
+		return err
+	}
+	f, err := os.Open(l.Journal())
+	if errors.Is(err, fs.ErrNotExist) {
+		// The one before died between making the folder and the journal.
+		return l.begin(conn, s, o)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the journal: %w", err)
+	}
+	defer f.Close()
+	header, entries, _, err := journal.Read(f)
+	if err != nil {
+		return err
+	}
+	// The launch goes on by the rules it began with.
+	if l.machine, err = header.Machine(); err != nil {
+		return err
+	}
+	l.remember(conn, s)
+	l.seen, l.seq = journal.Fold(l.machine, header.Seen, entries)
+	l.memory.resume(entries)
+	if l.journal, err = journal.Append(l.Journal()); err != nil {
+		return err
+	}
+	l.first = machine.Resumed{
+		Restarts: hello.Restarts, Attempt: hello.Attempt, Server: hello.Server,
+		Exited: hello.Exited, TreeGone: hello.TreeGone,
+	}
+	if len(entries) == 0 && len(header.Snapshot) == 0 {
+		l.first = machine.Begin{}
+	}
+	return nil
+}
+
+// remember opens the history; that it cannot be kept is told once.
+func (l *launch) remember(conn *wire.Conn, s Setup) {
+	l.tell = func(text string) {
+		if !s.Quiet {
+			_ = conn.Send(wire.Message{Type: wire.Print, Text: "sglaunch: " + text})
+		}
+	}
+	l.memory = openMemory(s, l.ID, l.private(), l.tell)
+}
+
+// private is where rungs give the launch compile caches of its own.
+func (l *launch) private() string { return filepath.Join(l.Path, "private") }
+
+// closeMargin is how long the end of a launch may take to be written down.
+const closeMargin = 12 * time.Second
+
+// close writes down how the launch ended and makes room for the next ones.
+func (l *launch) close(s Setup, code int) {
+	l.record.Ended, l.record.Code = time.Now(), code
+	switch err := l.record.writeEnd(l.Record()); {
+	case errors.Is(err, fs.ErrNotExist):
+		l.tell(fmt.Sprintf("the records of this launch are gone: %s was removed while it ran", l.Path))
+	case err != nil:
+		l.tell(fmt.Sprintf("the records lack how the launch ended: %v", err))
+	}
+	_ = l.journal.Close(5 * time.Second)
+	l.memory.finish(code)
+	s.tidy(tidyLast, l.tell)
+}
