@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sglaunch/internal/trust"
+	"sglaunch/internal/visible"
 )
 
 // Environ is the environment of the server: the inherited one, then the
@@ -56,7 +57,7 @@ func parseEnv(file string, content []byte) (map[string]string, Errors) {
 		case !ok:
 			problem = "it must be NAME=value"
 		case !isVariable(name):
-			problem = fmt.Sprintf("%q is no name of a variable", shorten(name))
+			problem = fmt.Sprintf("%q is no name of a variable", visible.Clip(name, mostShown))
 		case strings.ContainsRune(text, 0):
 			problem = "it holds a NUL byte"
 		}

@@ -280,7 +280,7 @@ func shownValue(key string, value any) string {
 	if _, name := split(key); mask.Name(name) {
 		return quote(mask.Stars)
 	}
-	return mask.String(shorten(tomlText(reflect.ValueOf(value))))
+	return mask.String(visible.Clip(tomlText(reflect.ValueOf(value)), mostShown))
 }
 
 // add records an error and where it stands. Later errors of the same key are
@@ -296,7 +296,7 @@ func (l *loader) add(e *Error) {
 	case l.where.line(e.Key) > 0:
 		e.File, e.Line = l.file, l.where.line(e.Key)
 	}
-	e.Key, e.Problem = shorten(e.Key), visible.Line(e.Problem)
+	e.Key, e.Problem = visible.Clip(e.Key, mostShown), visible.Line(e.Problem)
 	l.errors = append(l.errors, e)
 }
 

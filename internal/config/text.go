@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // tomlText writes a value on one line, as launch.toml would hold it. It takes
@@ -144,15 +143,5 @@ func quote(s string) string {
 	return b.String()
 }
 
-// shorten keeps error texts readable.
-func shorten(s string) string {
-	const limit = 80
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "..."
-}
+// mostShown keeps error texts readable, in bytes.
+const mostShown = 80

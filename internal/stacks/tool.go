@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"sglaunch/internal/visible"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -65,7 +67,7 @@ func run(ctx context.Context, argv []string) ([]byte, error) {
 func complaint(text []byte) string {
 	best := "it failed and did not say why"
 	for line := range strings.Lines(strings.TrimSpace(string(text))) {
-		line = clip(strings.TrimSpace(line))
+		line = visible.Clip(strings.TrimSpace(line), 200)
 		lower := strings.ToLower(line)
 		if strings.Contains(lower, "ptrace") || strings.Contains(lower, "error") || strings.Contains(lower, "denied") {
 			return line
@@ -75,13 +77,6 @@ func complaint(text []byte) string {
 		}
 	}
 	return best
-}
-
-func clip(line string) string {
-	if len(line) <= 200 {
-		return line
-	}
-	return strings.ToValidUTF8(line[:200], "") + "..."
 }
 
 // bounded keeps the beginning of what is written.

@@ -36,6 +36,15 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Clip shortens a text that is longer than most bytes to its beginning, never in the
+// middle of a character, and says so with three dots.
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}
+
 // Source shows a line of source to somebody who decides about it: what cannot be
 // seen is not left out but written as its escape, so that nothing of it is missed.
 // Tabs stay.

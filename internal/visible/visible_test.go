@@ -51,6 +51,20 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestClip(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                     "",
+		"four":                 "four",
+		"fives":                "five...",
+		"aéé":                  "aéé"[:3] + "...",
+		"\xae\xae\xae\xae\xae": "...",
+	} {
+		if got := Clip(text, 4); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestSource(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "",

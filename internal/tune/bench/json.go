@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sglaunch/internal/mask"
+	"sglaunch/internal/visible"
 )
 
 // object is one JSON object of a client, taken apart one level.
@@ -128,14 +129,7 @@ func (o object) firstError() string {
 	if i < 0 {
 		return ""
 	}
-	return cut(mask.String(strings.Join(strings.Fields(all[i]), " ")))
-}
-
-func cut(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxText], "") + "..."
+	return visible.Clip(mask.String(strings.Join(strings.Fields(all[i]), " ")), maxText)
 }
 
 // maxServer bounds how many of the server's arguments are kept.
@@ -152,7 +146,7 @@ func (o object) server() map[string]string {
 	for name, value := range info {
 		switch v := value.(type) {
 		case string:
-			args[name] = cut(mask.Value(name, v))
+			args[name] = visible.Clip(mask.Value(name, v), maxText)
 		case float64:
 			args[name] = strconv.FormatFloat(v, 'f', -1, 64)
 		case bool:

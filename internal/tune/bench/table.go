@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sglaunch/internal/mask"
+	"sglaunch/internal/visible"
 )
 
 // labels of a printed table, in lower case, and what they say. Latencies are
@@ -38,7 +39,7 @@ func printedError(output []byte) string {
 		output = output[len(output)-MaxBytes:]
 	}
 	if m := failure.FindSubmatch(output); m != nil {
-		return cut(mask.String(strings.Join(strings.Fields(string(m[1])), " ")))
+		return visible.Clip(mask.String(strings.Join(strings.Fields(string(m[1])), " ")), maxText)
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 // batch is how many prompts are asked at a time: always as many, so that no launch
@@ -79,7 +80,7 @@ func (at *attempt) evaluate(ctx context.Context) *tune.Evaluated {
 		return &tune.Evaluated{Status: -1, Line: end.Problem}
 	}
 	printed, _ := tailOf(name+".log", 2<<10)
-	line := mask.String(clip(lastLine(string(printed)), textMost))
+	line := mask.String(visible.Clip(lastLine(string(printed)), textMost))
 	return &tune.Evaluated{Status: end.Status, Line: line, Number: numberAtEnd(line)}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
+	"sglaunch/internal/visible"
 )
 
 // Client is one run of a bench client. It gets a process group of its own and
@@ -139,7 +140,7 @@ func (c Client) howEnded(err error) string {
 		return ""
 	case errors.As(err, &exit):
 		printed, _ := tailOf(c.Log, 2<<10)
-		return either(c.what()+" ended with "+exit.Error(), clip(lastLine(string(printed)), textMost))
+		return either(c.what()+" ended with "+exit.Error(), visible.Clip(lastLine(string(printed)), textMost))
 	}
 	return c.what() + " cannot be waited for: " + err.Error()
 }

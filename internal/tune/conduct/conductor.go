@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 // hands do on a machine what a night asks for. Every call is bounded by its own
@@ -146,7 +147,7 @@ func (c *conductor) perform(ctx context.Context, a tune.Action) error {
 	case tune.Stop:
 		ended := c.launch.stop(a.Why)
 		if a.Cause != "" && ended.Outcome == "stopped" && ended.Cause == "" {
-			ended.Outcome, ended.Cause, ended.Text = "unhealthy", a.Cause, clip(a.Why, textMost)
+			ended.Outcome, ended.Cause, ended.Text = "unhealthy", a.Cause, visible.Clip(a.Why, textMost)
 		}
 		return c.answer(context.Background(), nil, &ended)
 	case tune.HandOver:

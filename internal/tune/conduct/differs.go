@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 )
 
 // shortNames are flags whose attribute has another name than the flag.
@@ -59,5 +60,5 @@ func shown(v any) string {
 		return s
 	}
 	text, _ := json.Marshal(v)
-	return clip(string(text), 100)
+	return visible.Clip(string(text), 100)
 }

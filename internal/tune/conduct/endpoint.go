@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sglaunch/internal/probe"
+	"sglaunch/internal/visible"
 )
 
 // endpoint is the HTTP side of the server that is measured.
@@ -77,10 +78,10 @@ func (e endpoint) flush(ctx context.Context) error {
 		case code == http.StatusOK:
 			return nil
 		case code != http.StatusBadRequest:
-			return fmt.Errorf("cannot flush the cache: the server answers %d %s", code, clip(strings.TrimSpace(string(text)), 200))
+			return fmt.Errorf("cannot flush the cache: the server answers %d %s", code, visible.Clip(strings.TrimSpace(string(text)), 200))
 		}
 		if wait(ctx, flushPoll); ctx.Err() != nil {
-			return fmt.Errorf("cannot flush the cache: requests still run: %s", clip(strings.TrimSpace(string(text)), 200))
+			return fmt.Errorf("cannot flush the cache: requests still run: %s", visible.Clip(strings.TrimSpace(string(text)), 200))
 		}
 	}
 }

@@ -20,7 +20,7 @@ const lineMost = 200
 // line is a record as one line, of what can be seen only: others' words are in it,
 // and it goes to terminals and to systemd, where a line of its own would be an
 // order. "" for those that say nothing new.
-func (t *teller) line(r tune.Record) string { return clip(visible.Line(t.words(r)), lineMost) }
+func (t *teller) line(r tune.Record) string { return visible.Clip(visible.Line(t.words(r)), lineMost) }
 
 func (t *teller) words(r tune.Record) string {
 	switch b := r.Body.(type) {

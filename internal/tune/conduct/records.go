@@ -11,6 +11,7 @@ import (
 	"sglaunch/internal/mask"
 	"sglaunch/internal/serve"
 	"sglaunch/internal/statedir"
+	"sglaunch/internal/visible"
 	"sglaunch/supervisor"
 )
 
@@ -138,16 +139,8 @@ func (a account) excerpt() []string {
 			line = line[i+1:] // a bar: its newest state
 		}
 		if line = serve.Plain(strings.TrimSpace(line)); line != "" {
-			lines = append(lines, mask.String(clip(line, 400)))
+			lines = append(lines, mask.String(visible.Clip(line, 400)))
 		}
 	}
 	return lines[max(0, len(lines)-excerptLines):]
-}
-
-// clip shortens text to so many runes.
-func clip(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return s
 }

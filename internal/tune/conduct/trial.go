@@ -13,6 +13,7 @@ import (
 	"sglaunch/internal/serve"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
+	"sglaunch/internal/visible"
 	"sglaunch/patch"
 )
 
@@ -215,7 +216,7 @@ func (at *attempt) ended(stuck bool) tune.Ended {
 		return at.unaccounted(e)
 	}
 	e.Outcome, e.Cause, e.Phase = a.outcome, a.cause, a.phase
-	e.Text, e.Held, e.Log = clip(serve.Plain(mask.String(a.text)), textMost), a.held, a.log()
+	e.Text, e.Held, e.Log = visible.Clip(serve.Plain(mask.String(a.text)), textMost), a.held, a.log()
 	if e.Outcome != "stopped" {
 		e.Excerpt = a.excerpt()
 	}
