@@ -280,7 +280,7 @@ func shownValue(key string, value any) string {
 	if _, name := split(key); mask.Name(name) {
 		return quote(mask.Stars)
 	}
-	return mask.String(visible.Clip(tomlText(reflect.ValueOf(value)), mostShown))
+	return visible.Clip(mask.String(tomlText(reflect.ValueOf(value))), mostShown)
 }
 
 // add records an error and where it stands. Later errors of the same key are

@@ -80,7 +80,7 @@ func (at *attempt) evaluate(ctx context.Context) *tune.Evaluated {
 		return &tune.Evaluated{Status: -1, Line: end.Problem}
 	}
 	printed, _ := tailOf(name+".log", 2<<10)
-	line := mask.String(visible.Clip(lastLine(string(printed)), textMost))
+	line := visible.Clip(mask.String(lastLine(string(printed))), textMost)
 	return &tune.Evaluated{Status: end.Status, Line: line, Number: numberAtEnd(line)}
 }
 

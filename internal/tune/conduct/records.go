@@ -139,7 +139,7 @@ func (a account) excerpt() []string {
 			line = line[i+1:] // a bar: its newest state
 		}
 		if line = serve.Plain(strings.TrimSpace(line)); line != "" {
-			lines = append(lines, mask.String(visible.Clip(line, 400)))
+			lines = append(lines, visible.Clip(mask.String(line), 400))
 		}
 	}
 	return lines[max(0, len(lines)-excerptLines):]
