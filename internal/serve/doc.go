@@ -18,7 +18,8 @@
 //     user of the launch are served, whatever a folder's mode says.
 //   - A Server costs the launch nothing: Publish never waits; a client that
 //     reads slowly loses news (and is told how many), one that reads nothing is
-//     dropped; more than clientsMost at a time are refused.
+//     dropped; of clientsMost at a time the one that has longest asked nothing makes
+//     room for the next, and where all have asked, the next is refused.
 //   - A socket that somebody answers on is left alone; one of a dead launch is
 //     replaced.
 package serve

@@ -11,8 +11,6 @@ import (
 	"net/netip"
 	"strings"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 // HTTPOptions say what is served over HTTP. Status and Metrics may be called
@@ -47,14 +45,16 @@ func ListenHTTP(o HTTPOptions) (*HTTP, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve HTTP on %q: %w", o.Address, cause(err))
 	}
+	hall := hall{l, newGuests(httpClients)}
 	h := &HTTP{addr: l.Addr(), done: make(chan struct{}), server: &http.Server{
-		Handler:           http.TimeoutHandler(handler(o, !Exposed(o.Address)), requestTime/2, "no answer in time\n"),
+		Handler:           hall.during(http.TimeoutHandler(handler(o, !Exposed(o.Address)), requestTime/2, "no answer in time\n")),
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, guestKey{}, c) },
 		ReadHeaderTimeout: headerLimit, ReadTimeout: requestTime, WriteTimeout: requestTime, IdleTimeout: idleLimit,
 		MaxHeaderBytes: headerBytes, ErrorLog: log.New(io.Discard, "", 0),
 	}}
 	go func() {
 		defer close(h.done)
-		_ = h.server.Serve(netutil.LimitListener(l, httpClients)) // ends by Close alone
+		_ = h.server.Serve(hall) // ends by Close alone
 	}()
 	return h, nil
 }
@@ -72,6 +72,50 @@ func (h *HTTP) Close() error {
 	}
 	<-h.done
 	return err
+}
+
+// hall is a listener with places for so many.
+type hall struct {
+	net.Listener
+	guests *guests
+}
+
+// guest is a connection that has a place until it is closed.
+type guest struct {
+	net.Conn
+	guests *guests
+}
+
+type guestKey struct{} // of the guest in a request's context
+
+func (l hall) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if g := (&guest{c, l.guests}); l.guests.enter(g) {
+			return g, nil
+		}
+		_ = c.Close()
+	}
+}
+
+// Close implements net.Conn.
+func (g *guest) Close() error {
+	g.guests.leave(g)
+	return g.Conn.Close()
+}
+
+// during answers requests; who is being answered keeps its place.
+func (l hall) during(answer http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := r.Context().Value(guestKey{}).(net.Conn)
+		if l.guests.serve(c) {
+			defer l.guests.served(c)
+			answer.ServeHTTP(w, r)
+		}
+	})
 }
 
 // Exposed reports whether others than this machine reach an address.

@@ -127,20 +127,24 @@ func TestHTTPAddressInUse(t *testing.T) {
 	}
 }
 
-// Clients that send nothing hold neither the others nor the end up, and a long
-// header is refused.
+// Clients that send nothing hold neither the others nor the end up, however many, and
+// a long header is refused.
 func TestIdleHTTPClients(t *testing.T) {
 	st := full()
 	h := listening(t, &st)
-	for range httpClients - 1 {
+	for range 10 * httpClients {
 		c, err := net.Dial("tcp", h.Address())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
 	}
+	asked := time.Now()
 	if code, _ := get(t, h, "GET", PathHealth, "localhost"); code != 503 { // full() has ended
 		t.Errorf("beside idle clients: %d", code)
+	}
+	if took := time.Since(asked); took > 4*headerLimit { // in turn, it would be ten times that
+		t.Errorf("beside idle clients it took %s", took)
 	}
 	c, err := net.Dial("tcp", h.Address())
 	if err != nil {

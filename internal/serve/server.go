@@ -37,10 +37,10 @@ type Server struct {
 	o        Options
 	listener *net.UnixListener
 	clients  sync.WaitGroup
+	guests   *guests
 
 	mu       sync.Mutex
 	closed   bool
-	conns    map[net.Conn]bool
 	watchers map[*watcher]bool
 }
 
@@ -60,7 +60,7 @@ func Listen(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on the control socket %q: %w", o.Path, cause(err))
 	}
-	s := &Server{o: o, listener: l, conns: map[net.Conn]bool{}, watchers: map[*watcher]bool{}}
+	s := &Server{o: o, listener: l, guests: newGuests(clientsMost), watchers: map[*watcher]bool{}}
 	s.clients.Go(s.accept)
 	return s, nil
 }
@@ -134,18 +134,12 @@ func (s *Server) admit(conn *net.UnixConn) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.conns) >= clientsMost {
-		return false
-	}
-	s.conns[conn] = true
-	return true
+	return !s.closed && s.guests.enter(conn)
 }
 
 func (s *Server) leave(conn net.Conn) {
 	_ = conn.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, conn)
+	s.guests.leave(conn)
 }
 
 // permitted: root and the user of the launch, as the kernel knows them.
@@ -168,7 +162,7 @@ func (s *Server) converse(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(requestLimit))
 	r, err := readRequest(conn)
 	switch {
-	case errors.Is(err, errNoRequest):
+	case errors.Is(err, errNoRequest), !s.guests.serve(conn):
 	case err != nil:
 		_ = send(conn, answer(s.o.Status(), EventRefused, err.Error()))
 	case r.Do == DoStatus:
@@ -281,11 +275,9 @@ func (s *Server) Close() error {
 		return err
 	case <-time.After(closePatience):
 	}
-	s.mu.Lock()
-	for conn := range s.conns {
+	for _, conn := range s.guests.all() {
 		_ = conn.Close()
 	}
-	s.mu.Unlock()
 	<-ended
 	return err
 }

@@ -124,27 +124,46 @@ func FuzzReadRequest(f *testing.F) {
 	})
 }
 
-// Clients that connect and say nothing are bounded in number; when they go,
-// others are served.
-func TestManyClients(t *testing.T) {
+// Clients that connect and say nothing make room for one that asks.
+func TestIdleClientsMakeRoom(t *testing.T) {
 	r := newRig(t)
-	var idle []net.Conn
-	for range clientsMost + 10 {
+	for range 10 * clientsMost {
 		conn, err := net.Dial("unix", r.path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		idle = append(idle, conn)
+		defer conn.Close()
 	}
-	eventually(t, "all places are taken", func() bool {
-		r.Server.mu.Lock()
-		defer r.Server.mu.Unlock()
-		return len(r.conns) == clientsMost
-	})
+	if _, err := Ask(soon(t), r.path, Request{Do: DoStatus}); err != nil {
+		t.Error(err)
+	}
+	if n := len(r.guests.all()); n > clientsMost {
+		t.Errorf("%d clients have a place", n)
+	}
+}
+
+// Clients that are being answered are bounded in number; when they go, others are
+// served.
+func TestManyClients(t *testing.T) {
+	r := newRig(t)
+	var following []net.Conn
+	for range clientsMost {
+		conn, err := net.Dial("unix", r.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := send(conn, Request{Do: DoWatch}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err != nil { // the status comes
+			t.Fatal(err)
+		}
+		following = append(following, conn)
+	}
 	if _, err := Ask(soon(t), r.path, Request{Do: DoStatus}); err == nil {
 		t.Error("one client more was served")
 	}
-	for _, conn := range idle {
+	for _, conn := range following {
 		_ = conn.Close()
 	}
 	eventually(t, "a client is served again", func() bool {
