@@ -43,7 +43,7 @@ type sampleLine struct {
 func (h *Hands) writeSamples() {
 	var file appender
 	each(h.samples, h.ending, func(s sampleLine) {
-		file.to(h.attemptFolder(s.attempt).Path + "/gpu.jsonl")
+		file.to(h.attemptFolder(s.attempt).GPUs())
 		_, _ = file.Write(append(s.line, '\n'))
 	})
 	file.close()

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
+	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/patch"
 )
@@ -108,7 +108,7 @@ func lookAtProcesses(st *serve.Status, shim int) {
 		return
 	}
 	slices.SortFunc(below, func(a, b proc.Proc) int { return int(a.Start) - int(b.Start) })
-	mark := fmt.Sprintf("SGLAUNCH_ASIDE=%d", shim)
+	mark := wire.AsideMark(shim)
 	for _, p := range below {
 		switch aside := proc.HasEnv(p.PID, mark); {
 		case p.Dead():
@@ -229,7 +229,7 @@ func patchedBy(dir statedir.Dir, launch string) (paths []string) {
 
 // livingOf lists the recorded processes of an attempt that live, the oldest first.
 func livingOf(l statedir.Launch, attempt int) (living []proc.Proc) {
-	records, err := proc.ReadRecords(filepath.Join(l.Attempt(attempt).Path, "processes.jsonl"))
+	records, err := proc.ReadRecords(l.Attempt(attempt).Processes())
 	if err != nil {
 		return nil
 	}

@@ -106,7 +106,6 @@ type AttemptRecord struct {
 	// OutputCheck is what the look at the answers has found, where there was one.
 	OutputCheck *serve.OutputCheck `json:"output_check,omitempty"`
 	Explain     json.RawMessage    `json:"explain,omitempty"` // what the output says, as sglaunch explain tells it
-	Degraded    []string           `json:"degraded,omitempty"`
 }
 
 func writeJSON(path string, v any) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -202,14 +201,12 @@ func endContainer(ctx context.Context, a statedir.Attempt) error {
 // recorded, what descends from them or shares their sessions, whoever carries
 // the attempt's marker, and all of its cgroup. fresh: the shim died just now.
 func membership(l statedir.Launch, a statedir.Attempt, fresh bool) proc.Membership {
-	marker := fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", l.ID, a.N)
-	path := filepath.Join(a.Path, "processes.jsonl")
-	records, err := proc.ReadRecords(path)
+	records, err := proc.ReadRecords(a.Processes())
 	if err != nil {
 		records = nil // the other signs are what is left
 	}
-	m := proc.MembershipOf(records, marker, fresh)
-	m.Cgroup = proc.NotedCgroup(path)
+	m := proc.MembershipOf(records, markerOf(l, a.N), fresh)
+	m.Cgroup = proc.NotedCgroup(a.Processes())
 	return m
 }
 

@@ -61,7 +61,7 @@ func member(t *testing.T, l statedir.Launch) (p proc.Proc, gone chan error) {
 	line, err := json.Marshal(proc.RecordOf(p))
 	must(t, err)
 	must(t, os.MkdirAll(l.Attempt(1).Path, 0o700))
-	must(t, os.WriteFile(filepath.Join(l.Attempt(1).Path, "processes.jsonl"), append(line, '\n'), 0o600))
+	must(t, os.WriteFile(l.Attempt(1).Processes(), append(line, '\n'), 0o600))
 	return p, gone
 }
 

@@ -54,7 +54,7 @@ func (m *memory) checked(e envelope) {
 	}
 	var all []history.Number
 	for _, name := range figuresOfCheck {
-		all = append(all, history.Number{Name: history.CheckFigures + name, Value: numberOf(e.Fields[name])})
+		all = append(all, history.Number{Name: history.CheckFigures + name, Value: e.Number(name)})
 	}
 	m.write(func(ctx context.Context) error { return m.db.RecordNumbers(ctx, m.launch, e.Attempt, all...) })
 }
@@ -64,39 +64,26 @@ func (m *memory) checked(e envelope) {
 func checkOf(events string) (found *serve.OutputCheck) {
 	asked := 0
 	eachEvent(events, func(e envelope) {
-		word := func(name string) string { s, _ := e.Fields[name].(string); return s }
 		switch {
-		case e.Event == "progress" && word("activity") == "output_check":
-			asked = int(numberOf(e.Fields["generations"]))
+		case e.Event == "progress" && e.Word("activity") == "output_check":
+			asked = int(e.Number("generations"))
 		case e.Event == "checked":
-			found = &serve.OutputCheck{State: word("output_check"), Reason: word("reason"), Done: int(numberOf(e.Fields["answers"])), Of: asked}
+			found = &serve.OutputCheck{State: e.Word("output_check"), Reason: e.Word("reason"), Done: int(e.Number("answers")), Of: asked}
 		}
 	})
 	return found
 }
 
-// numberOf reads a number of a report, as the machine gives it or as the
-// journal has kept it.
-func numberOf(v any) float64 {
-	switch n := v.(type) {
-	case int:
-		return float64(n)
-	case float64:
-		return n
-	}
-	return 0
-}
-
 // remember keeps the verdict on a patch's answers beyond the launch.
-func (m *memory) remember(e envelope, field func(string) string) {
-	name, content := field("patch"), field("content")
+func (m *memory) remember(e envelope) {
+	name, content := e.Word("patch"), e.Word("content")
 	if content == "" {
 		return // the journal's word, which a supervisor before has recorded
 	}
-	switch field("output_checked") {
+	switch e.Word("output_checked") {
 	case machine.CheckCorrupt:
-		w := history.Wrong{Patch: name, Content: content, GPU: field("gpu"), FlashInfer: field("flashinfer"),
-			Launch: m.launch, At: e.Time, Reason: field("reason")}
+		w := history.Wrong{Patch: name, Content: content, GPU: e.Word("gpu"), FlashInfer: e.Word("flashinfer"),
+			Launch: m.launch, At: e.Time, Reason: e.Word("reason")}
 		m.write(func(ctx context.Context) error { return m.db.RecordWrong(ctx, w) })
 	case machine.CheckInnocent:
 		m.write(func(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 	"sglaunch/internal/container"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
+	"sglaunch/internal/statedir"
 	"sglaunch/supervisor/machine"
 )
 
@@ -21,7 +22,6 @@ var notOurs = []string{"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "LIS
 // spawn asks the shim for the server of an attempt.
 func (h *Hands) spawn(attempt int, a machine.Spawn) {
 	folder := h.attemptFolder(attempt)
-	marker := fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", h.launch.ID, attempt)
 	spec := &wire.Spec{
 		Attempt: attempt,
 		Argv:    withFlags(h.Argv, a.Flags),
@@ -29,8 +29,8 @@ func (h *Hands) spawn(attempt int, a machine.Spawn) {
 		Env:     h.environment(a.Environ(h.launch.private())),
 		Stdio:   h.Stdio, Stdin: h.Stdin,
 		Log:     folder.Log(),
-		Records: folder.Path + "/processes.jsonl",
-		Marker:  marker,
+		Records: folder.Processes(),
+		Marker:  markerOf(h.launch.Launch, attempt),
 		Drain:   wire.Duration(machine.DrainMargin),
 	}
 	if rotate := h.settings().Rotate; rotate != (wire.Rotate{}) {
@@ -46,6 +46,11 @@ func (h *Hands) spawn(attempt int, a machine.Spawn) {
 	h.launch.memory.spawning(attempt, h.Setup, a)
 	h.watch.start(attempt)
 	h.order(wire.Message{Type: wire.Spawn, Attempt: attempt, Spec: spec})
+}
+
+// markerOf is what the environment of all processes of an attempt holds.
+func markerOf(l statedir.Launch, attempt int) string {
+	return fmt.Sprintf("SGLAUNCH_ATTEMPT=%s/%d", l.ID, attempt)
 }
 
 // kill has the attempt's container ended, where there is one, and then every
@@ -111,7 +116,7 @@ func withFlags(argv []string, changes []machine.FlagChange) []string {
 // resumeMembers learns who belongs to the attempt from the shim's records: the
 // supervisor before was told, this one was not.
 func (h *Hands) resumeMembers(hello *wire.Hello) {
-	records, err := proc.ReadRecords(h.attemptFolder(hello.Attempt).Path + "/processes.jsonl")
+	records, err := proc.ReadRecords(h.attemptFolder(hello.Attempt).Processes())
 	if err != nil {
 		h.loop.Post(0, machine.SourceLost{Source: "process records", Reason: err.Error()})
 	}

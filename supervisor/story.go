@@ -26,24 +26,23 @@ type story struct {
 
 // told takes every report of the machine; some are history.
 func (m *memory) told(e envelope) {
-	field := func(name string) string { s, _ := e.Fields[name].(string); return s }
 	switch e.Event {
 	case "attempt_started":
 		m.begin(e)
 	case "phase":
-		m.enter(e, field("before"), field("phase"), "seconds")
+		m.enter(e, e.Word("before"), e.Word("phase"), "seconds")
 	case "degraded":
 		m.record(history.Attempt{N: e.Attempt, Changes: changesOf(e)})
 	case "server_ready":
 		m.record(history.Attempt{N: e.Attempt, Ready: e.Time})
-		m.enter(e, field("before"), phases.Ready.String(), "phase_seconds")
+		m.enter(e, e.Word("before"), phases.Ready.String(), "phase_seconds")
 	case "checked":
 		m.checked(e)
 	case "patch":
-		m.patch(e.Attempt, history.Patch{Name: field("patch"), State: field("state"), Effect: field("effect"), Output: field("output_checked")})
-		m.remember(e, field)
+		m.patch(e.Attempt, history.Patch{Name: e.Word("patch"), State: e.Word("state"), Effect: e.Word("effect"), Output: e.Word("output_checked")})
+		m.remember(e)
 	case "attempt_ended":
-		m.end(e, field)
+		m.end(e)
 	case "gave_up", "launch_ended":
 		m.mu.Lock()
 		if e.Text != "" {
@@ -218,14 +217,14 @@ func (m *memory) patch(attempt int, p history.Patch) {
 	m.record(history.Attempt{N: attempt, Patches: []history.Patch{p}})
 }
 
-func (m *memory) end(e envelope, field func(string) string) {
+func (m *memory) end(e envelope) {
 	m.record(history.Attempt{
-		N: e.Attempt, Ended: e.Time, Outcome: field("outcome"), Cause: field("cause"), Fingerprint: field("fingerprint"),
-		Phase: field("phase"), Rank: field("rank"), Text: mask.String(field("text")),
+		N: e.Attempt, Ended: e.Time, Outcome: e.Word("outcome"), Cause: e.Word("cause"), Fingerprint: e.Word("fingerprint"),
+		Phase: e.Word("phase"), Rank: e.Word("rank"), Text: mask.String(e.Word("text")),
 	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if last, err := phases.ParsePhase(field("phase")); err == nil && field("outcome") != string(machine.OutcomeRefused) {
+	if last, err := phases.ParsePhase(e.Word("phase")); err == nil && e.Word("outcome") != string(machine.OutcomeRefused) {
 		m.keep(m.span(e, last, "phase_seconds", false))
 	}
 	m.keep(m.story.book.cut(e.Time)...)

@@ -26,30 +26,29 @@ func (t *tally) anew() { t.next, t.check, t.spent = nil, nil, nil }
 
 // told takes one report.
 func (t *tally) told(e envelope) {
-	field := func(name string) string { f, _ := e.Fields[name].(string); return f }
 	if e.Text != "" {
 		t.text = e.Text
 	}
 	switch e.Event {
 	case "phase":
-		t.spend(field("before"), numberOf(e.Fields["seconds"]))
+		t.spend(e.Word("before"), e.Number("seconds"))
 	case "server_ready":
-		t.spend(field("before"), numberOf(e.Fields["phase_seconds"]))
+		t.spend(e.Word("before"), e.Number("phase_seconds"))
 	case "progress":
-		if field("activity") == "output_check" {
-			t.check = &serve.OutputCheck{State: serve.CheckRunning, Of: int(numberOf(e.Fields["generations"]))}
+		if e.Word("activity") == "output_check" {
+			t.check = &serve.OutputCheck{State: serve.CheckRunning, Of: int(e.Number("generations"))}
 		}
 	case "checked":
-		t.checked(field("output_check"), field("reason"))
+		t.checked(e)
 	case "announced":
 		t.public = true
 	case "attempt_ended":
 		t.public = false
-		t.ended(e.Attempt, field)
+		t.ended(e)
 	case "decision":
-		t.decided(e, field("reason"))
+		t.decided(e)
 	case "launch_ended":
-		t.exit = &serve.Exit{Time: e.Time, Code: int(numberOf(e.Fields["code"])), Reason: field("reason")}
+		t.exit = &serve.Exit{Time: e.Time, Code: int(e.Number("code")), Reason: e.Word("reason")}
 	}
 }
 
@@ -66,8 +65,8 @@ func (t *tally) spend(phase string, seconds float64) {
 }
 
 // checked notes the end of a check; how far it had come stays.
-func (t *tally) checked(result, reason string) {
-	over := serve.OutputCheck{State: result, Reason: reason}
+func (t *tally) checked(e envelope) {
+	over := serve.OutputCheck{State: e.Word("output_check"), Reason: e.Word("reason")}
 	if t.check != nil {
 		over.Done, over.Of = t.check.Done, t.check.Of
 	}
@@ -84,25 +83,25 @@ func (t *tally) answered(n int) {
 	t.check = &running
 }
 
-func (t *tally) ended(attempt int, field func(string) string) {
-	outcome := field("outcome")
+func (t *tally) ended(e envelope) {
+	outcome := e.Word("outcome")
 	if outcome == string(machine.OutcomeStopped) {
 		return
 	}
-	t.failed = &serve.Failure{Attempt: attempt, Outcome: outcome,
-		Cause: field("cause"), Phase: field("phase"), Text: field("text")}
+	t.failed = &serve.Failure{Attempt: e.Attempt, Outcome: outcome,
+		Cause: e.Word("cause"), Phase: e.Word("phase"), Text: e.Word("text")}
 	failures := maps.Clone(t.failures)
 	if failures == nil {
 		failures = map[string]int{}
 	}
-	failures[cmp.Or(field("cause"), "unknown")]++
+	failures[cmp.Or(e.Word("cause"), "unknown")]++
 	t.failures = failures
 }
 
 // decided: only a decision that names a delay begins another attempt.
-func (t *tally) decided(e envelope, reason string) {
+func (t *tally) decided(e envelope) {
 	if delay, ok := e.Fields["delay"].(float64); ok {
-		t.next = &serve.Next{Time: e.Time.Add(time.Duration(delay * float64(time.Second))), Reason: reason}
+		t.next = &serve.Next{Time: e.Time.Add(time.Duration(delay * float64(time.Second))), Reason: e.Word("reason")}
 	}
 }
 

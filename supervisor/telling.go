@@ -95,10 +95,9 @@ func (h *Hands) writeRecords() {
 }
 
 func (h *Hands) writeResult(e envelope) {
-	field := func(name string) string { s, _ := e.Fields[name].(string); return s }
 	r := AttemptRecord{
 		V: 1, Time: e.Time, Launch: h.Name, Attempt: e.Attempt,
-		Outcome: field("outcome"), Cause: field("cause"), Phase: field("phase"), Text: mask.String(field("text")),
+		Outcome: e.Word("outcome"), Cause: e.Word("cause"), Phase: e.Word("phase"), Text: mask.String(e.Word("text")),
 	}
 	r.Ready, _ = e.Fields["ready"].(bool)
 	r.OutputCheck = checkOf(h.attemptFolder(e.Attempt).Events())
@@ -106,5 +105,5 @@ func (h *Hands) writeResult(e envelope) {
 		r.Explain = explainJSON(report)
 		h.launch.memory.numbers(e.Attempt, report.Numbers)
 	}
-	_ = writeJSON(h.attemptFolder(e.Attempt).Path+"/result.json", r)
+	_ = writeJSON(h.attemptFolder(e.Attempt).Result(), r)
 }

@@ -102,7 +102,6 @@ func (r *Runner) Told(e serve.Envelope) {
 	if r.closed {
 		return
 	}
-	field := func(name string) string { s, _ := e.Fields[name].(string); return s }
 	switch e.Event {
 	case "attempt_started":
 		r.announced = false
@@ -119,12 +118,12 @@ func (r *Runner) Told(e serve.Envelope) {
 			r.tell("on_stopping", r.o.OnStopping, e)
 		}
 	case "verdict":
-		if field("outcome") == "hung" {
+		if e.Word("outcome") == "hung" {
 			r.tell("on_stuck", r.o.OnStuck, e)
 		}
 	case "attempt_ended":
 		r.announced = false
-		if field("outcome") != "stopped" {
+		if e.Word("outcome") != "stopped" {
 			r.failed = true
 			r.tell("on_failure", r.o.OnFailure, e)
 		}

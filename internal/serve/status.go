@@ -17,6 +17,24 @@ type Envelope struct {
 	Fields  map[string]any `json:"fields,omitempty"`
 }
 
+// Word is a field that is text; "" where there is none of that name.
+func (e Envelope) Word(name string) string {
+	s, _ := e.Fields[name].(string)
+	return s
+}
+
+// Number is a field that is a number, as the machine gives it or as JSON has kept
+// it; 0 where there is none of that name.
+func (e Envelope) Number(name string) float64 {
+	switch n := e.Fields[name].(type) {
+	case int:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return 0
+}
+
 // Event names of this package, beside those of the launch itself.
 const (
 	EventStatus   = "status"   // a Status

@@ -79,7 +79,7 @@ func (s *shim) spawn(spec wire.Spec) {
 }
 
 func (s *shim) startOf(spec wire.Spec, st *stage, cgroup *proc.Cgroup) start {
-	env := dropEnv(spec.Env, asideMarker)
+	env := dropEnv(spec.Env, wire.AsideVar)
 	if name, value, ok := strings.Cut(spec.Marker, "="); ok {
 		env = setEnv(env, name, value)
 	}

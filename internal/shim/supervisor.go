@@ -15,10 +15,6 @@ import (
 )
 
 const (
-	// asideMarker is in the environment of the supervisor and of what it
-	// starts: its hooks and samplers become our orphans when it dies, and are
-	// not of the attempt.
-	asideMarker = "SGLAUNCH_ASIDE"
 	// lastWords is how long messages of a dead supervisor may still arrive.
 	lastWords = 500 * time.Millisecond
 	lineLimit = 4 << 10 // bytes of a line that the supervisor itself prints
@@ -61,7 +57,7 @@ func (s *shim) startSupervisor() {
 	mouth.Fd() // makes it a blocking pipe, as a process expects
 	go s.hear(voice)
 	req := start{
-		argv: s.o.Supervisor, program: s.supervisorProgram(), env: setEnv(s.o.Env, asideMarker, fmt.Sprint(os.Getpid())),
+		argv: s.o.Supervisor, program: s.supervisorProgram(), env: setEnv(s.o.Env, wire.AsideVar, fmt.Sprint(os.Getpid())),
 		files: []*os.File{nil, mouth, mouth, theirs}, ownGroup: true, oom: s.oom.middle, side: proc.Aside,
 	}
 	s.sup.link, s.sup.status = nil, nil

@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -86,7 +85,7 @@ func (s *shim) judge(p proc.Proc) proc.Side {
 	switch {
 	case err != nil || len(env) == 0: // wiped, as setproctitle does
 		return proc.Ours
-	case slices.Contains(env, fmt.Sprintf("%s=%d", asideMarker, os.Getpid())):
+	case slices.Contains(env, wire.AsideMark(os.Getpid())):
 		return proc.Aside
 	case s.strangers && !slices.Contains(env, s.marker):
 		return proc.Aside

@@ -158,6 +158,15 @@ func (a Attempt) Log() string { return filepath.Join(a.Path, "server.log") }
 // Events is the path of the attempt's events.
 func (a Attempt) Events() string { return filepath.Join(a.Path, "events.jsonl") }
 
+// Processes is the path of the records of all processes of the attempt.
+func (a Attempt) Processes() string { return filepath.Join(a.Path, "processes.jsonl") }
+
+// GPUs is the path of what the driver said of the launch's GPUs.
+func (a Attempt) GPUs() string { return filepath.Join(a.Path, "gpu.jsonl") }
+
+// Result is the path of how the attempt went.
+func (a Attempt) Result() string { return filepath.Join(a.Path, "result.json") }
+
 // Evidence is the folder of what was collected before a kill.
 func (a Attempt) Evidence() string { return filepath.Join(a.Path, "evidence") }
 

@@ -68,6 +68,14 @@ const (
 	Resumed     = "resumed"      // they go on; time has passed in which nothing could move
 )
 
+// AsideVar is in the environment of the supervisor and of what that starts, with the
+// pid of the shim: what it starts becomes the shim's orphan when it dies, and is not
+// of the attempt.
+const AsideVar = "SGLAUNCH_ASIDE"
+
+// AsideMark is that variable, set by a shim.
+func AsideMark(shim int) string { return fmt.Sprintf("%s=%d", AsideVar, shim) }
+
 // Scopes of a Signal.
 const (
 	ScopeLeader = "leader" // the server's first process
@@ -117,7 +125,7 @@ type Spec struct {
 	Log     string   `json:"log"`   // raw log file, created 0600; must not exist
 	Rotate  *Rotate  `json:"rotate,omitempty"`
 	Errors  string   `json:"errors"`  // with pipe: raw log of standard error; "" = into Log too
-	Records string   `json:"records"` // process records, JSON lines of Proc
+	Records string   `json:"records"` // process records, JSON lines of proc.Record
 	Marker  string   `json:"marker"`  // NAME=value put into the environment, inherited by descendants
 	Drain   Duration `json:"drain"`   // how long output may still come after the tree's end
 }

@@ -86,21 +86,20 @@ func (a *account) readEvents(path string) {
 var checks = map[string]string{"passed": "ok", "partial": "partial", "corrupt": "failed"}
 
 func (a *account) take(e serve.Envelope) {
-	field := func(name string) string { s, _ := e.Fields[name].(string); return s }
 	switch e.Event {
 	case "patch":
-		if effect := field("effect"); effect != "" {
-			a.effects[field("patch")] = effect
+		if effect := e.Word("effect"); effect != "" {
+			a.effects[e.Word("patch")] = effect
 		}
-		if field("state") == "applied" {
-			a.applied[field("patch")] = true
+		if e.Word("state") == "applied" {
+			a.applied[e.Word("patch")] = true
 		}
 	case "checked":
-		a.checked = checks[field("output_check")]
+		a.checked = checks[e.Word("output_check")]
 	case "fault":
 		a.takeFault(e)
 	case "attempt_ended":
-		a.outcome, a.cause, a.phase, a.text = field("outcome"), field("cause"), field("phase"), field("text")
+		a.outcome, a.cause, a.phase, a.text = e.Word("outcome"), e.Word("cause"), e.Word("phase"), e.Word("text")
 	case "gave_up":
 		if a.text == "" {
 			a.text = e.Text
