@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -82,11 +81,4 @@ func (s *shim) killAsked(m wire.Message) {
 	default:
 		s.kill(time.Duration(m.Limit))
 	}
-}
-
-// snapshot is a Hello that nobody changes any more.
-func (f *facts) snapshot() wire.Hello {
-	h := f.Hello
-	h.Asked, h.Skip = slices.Clone(h.Asked), slices.Clone(h.Skip)
-	return h
 }

@@ -92,6 +92,26 @@
 //   - NOTIFY_SOCKET, WATCHDOG_USEC: systemd is told what the supervisor says in
 //     Notify, and the watchdog is petted as long as the loop gets its turn.
 //
+// # The code, in the order of a byte
+//
+//	server.go               an attempt's server: asked for, started, ended
+//	  stage.go start.go     its descriptors; its process
+//	  enclosure.go oom.go   its cgroup; whom the kernel ends first
+//	output.go               what it prints is read
+//	  spool.go turns.go     into memory, from where each reader takes it
+//	  recorder.go           into the raw log
+//	  outlet.go writing.go  to the person; journald.go makes lines of it
+//	  link.go, wire         to the supervisor
+//	supervisor.go pulse.go  who decides: started, felt, brought back
+//	control.go              what it has us do
+//	facts.go                what none of them may forget
+//	watch.go records.go     who belongs to the attempt: seen, written down
+//	kill.go                 and ended
+//	signals.go stdin.go     what a person types
+//	notify.go               what systemd hears
+//	ending.go               the end of the launch
+//	shim.go                 the one loop that all of this has its turn in
+//
 // # What not to do
 //
 //   - Do not call Run twice or beside other code that starts or waits for

@@ -10,11 +10,10 @@ import (
 )
 
 const (
-	asksToKill  = 3 // SIGINT or SIGTERM so often: no more waiting
-	hurriesMax  = 2 // supervisors that are given the time to finish after that
-	exitWait    = 5 * time.Second
-	sealWait    = 5 * time.Second
-	lookAtFlush = 200 * time.Millisecond
+	asksToKill = 3 // SIGINT or SIGTERM so often: no more waiting
+	hurriesMax = 2 // supervisors that are given the time to finish after that
+	exitWait   = 5 * time.Second
+	sealWait   = 5 * time.Second
 
 	// askedPatience is FlushPatience once somebody asks for the end meanwhile: who
 	// reads still goes on reading.
@@ -126,37 +125,7 @@ func (s *shim) flushPatience() time.Duration {
 	return s.o.FlushPatience
 }
 
-// awaitClose waits for a channel to be closed, but not for ever.
-func awaitClose(c chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-c:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
 func (s *shim) leave() { s.over = true }
-
-// awaitEnd waits for a stopped outlet, as long as its reader takes something
-// now and then, and reports whether everything was taken.
-func (o *outlet) awaitEnd(patience func() time.Duration) bool {
-	before, since := o.progress(), time.Now()
-	for {
-		select {
-		case <-o.done:
-			return true
-		case <-time.After(lookAtFlush):
-		}
-		if written := o.progress(); written != before {
-			before, since = written, time.Now()
-		} else if time.Since(since) > patience() {
-			return false
-		}
-	}
-}
 
 // hurry gives the supervisor a last time to finish, now that the tree is being
 // killed. One that hangs is replaced, once.

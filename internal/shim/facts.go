@@ -97,3 +97,10 @@ func overlap(a, b *wire.Range) *wire.Range {
 	}
 	return &r
 }
+
+// snapshot is a Hello that nobody changes any more.
+func (f *facts) snapshot() wire.Hello {
+	h := f.Hello
+	h.Asked, h.Skip = slices.Clone(h.Asked), slices.Clone(h.Skip)
+	return h
+}

@@ -39,8 +39,8 @@ type outlet struct {
 	since   time.Time // when it got on last, or began; zero: none is pending
 	told    bool      // that it does not get on
 
-	journal  *journal // nil: bytes are passed on as they are
-	midLine  bool     // what was written last is no end of a line
+	journald *journald // nil: bytes are passed on as they are
+	midLine  bool      // what was written last is no end of a line
 	lastByte time.Time
 	lost     int64
 	done     chan struct{}
@@ -60,8 +60,8 @@ type ownLine struct {
 
 // newOutlet writes to f, which stays its owner's; with a journal, lines instead of
 // the bytes as they are.
-func newOutlet(f *os.File, name string, j *journal, news func(string)) *outlet {
-	o := &outlet{fd: fdOf(f), name: name, news: news, wake: newBell(), journal: j, done: make(chan struct{})}
+func newOutlet(f *os.File, name string, j *journald, news func(string)) *outlet {
+	o := &outlet{fd: fdOf(f), name: name, news: news, wake: newBell(), journald: j, done: make(chan struct{})}
 	go o.run()
 	return o
 }
@@ -141,8 +141,8 @@ func (o *outlet) bytes(f *feed, p []byte, lineWaits bool) {
 		p = p[:end]
 	}
 	o.lastByte = time.Now()
-	if o.journal != nil {
-		p = o.journal.pass(p, o.lastByte)
+	if o.journald != nil {
+		p = o.journald.pass(p, o.lastByte)
 	}
 	o.write(p)
 	o.midLine = len(p) > 0 && p[len(p)-1] != '\n'
@@ -196,11 +196,11 @@ func (o *outlet) current() (f *feed, last bool) {
 // barWait shortens a wait to the moment at which a bar in the journal is due,
 // and writes one that is.
 func (o *outlet) barWait(limit time.Duration) time.Duration {
-	if o.journal == nil {
+	if o.journald == nil {
 		return limit
 	}
-	o.write(o.journal.overdue(time.Now()))
-	if wait := o.journal.wait(time.Now()); limit == 0 && wait < barEvery+1 || wait < limit {
+	o.write(o.journald.overdue(time.Now()))
+	if wait := o.journald.wait(time.Now()); limit == 0 && wait < barEvery+1 || wait < limit {
 		return max(wait, time.Millisecond)
 	}
 	return limit
@@ -209,8 +209,8 @@ func (o *outlet) barWait(limit time.Duration) time.Duration {
 // next goes on to the next attempt's output.
 func (o *outlet) next(f *feed) {
 	f.spool.unlisten(o.wake)
-	if o.journal != nil {
-		o.write(o.journal.rest())
+	if o.journald != nil {
+		o.write(o.journald.rest())
 	}
 	o.mu.Lock()
 	o.feeds = o.feeds[1:]

@@ -131,15 +131,6 @@ const (
 	lastReopen  = time.Second
 )
 
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 func (s *shim) outputEnded(sp *spool) {
 	if sp != s.srv.spool {
 		return

@@ -49,18 +49,6 @@ type spool struct {
 // span is a stretch of output, [from, to).
 type span struct{ from, to int64 }
 
-// bell wakes one goroutine; rung many times before it looks, it rings once.
-type bell chan struct{}
-
-func newBell() bell { return make(bell, 1) }
-
-func (b bell) ring() {
-	select {
-	case b <- struct{}{}:
-	default:
-	}
-}
-
 func newSpool(attempt int) *spool {
 	return &spool{
 		attempt: attempt, ring: make([]byte, ringSize), bells: map[bell]struct{}{},

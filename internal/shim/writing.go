@@ -110,3 +110,24 @@ func (o *outlet) stuck(why string) {
 		o.news(why + "; what it has not taken waits in the log")
 	}
 }
+
+// lookAtFlush is the pause between two looks at what a stopped outlet has written.
+const lookAtFlush = 200 * time.Millisecond
+
+// awaitEnd waits for a stopped outlet, as long as its reader takes something
+// now and then, and reports whether everything was taken.
+func (o *outlet) awaitEnd(patience func() time.Duration) bool {
+	before, since := o.progress(), time.Now()
+	for {
+		select {
+		case <-o.done:
+			return true
+		case <-time.After(lookAtFlush):
+		}
+		if written := o.progress(); written != before {
+			before, since = written, time.Now()
+		} else if time.Since(since) > patience() {
+			return false
+		}
+	}
+}

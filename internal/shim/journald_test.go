@@ -23,7 +23,7 @@ func TestJournalMakesLines(t *testing.T) {
 		"stamp, but no bar":     {"see [2026-02-19 05:52:10] there\n", "see [2026-02-19 05:52:10] there\n"},
 	}
 	for name, c := range cases {
-		j := &journal{}
+		j := &journald{}
 		got := append(j.pass([]byte(c.in), time.Unix(0, 0)), j.rest()...)
 		if string(got) != c.want {
 			t.Errorf("%s: %q gives %q, want %q", name, c.in, got, c.want)
@@ -32,7 +32,7 @@ func TestJournalMakesLines(t *testing.T) {
 }
 
 func TestJournalShowsALongBarNowAndThen(t *testing.T) {
-	j := &journal{}
+	j := &journald{}
 	var got []byte
 	for second := range 100 {
 		got = append(got, j.pass([]byte("\r 50%|# |"), time.Unix(int64(second), 0))...)
@@ -49,9 +49,9 @@ func TestJournalDoesNotDependOnCuts(t *testing.T) {
 		words := rapid.SampledFrom([]string{"a", "\n", "\r", " 50%|# |", "[2026-02-19 05:52:10 TP0]", "msg ", "\r\n"})
 		text := []byte(strings.Join(rapid.SliceOf(words).Draw(t, "words"), ""))
 		at := time.Unix(0, 0)
-		whole := &journal{}
+		whole := &journald{}
 		want := append(whole.pass(text, at), whole.rest()...)
-		cut := &journal{}
+		cut := &journald{}
 		var got []byte
 		for len(text) > 0 {
 			n := rapid.IntRange(1, len(text)).Draw(t, "cut")
