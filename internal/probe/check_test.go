@@ -150,6 +150,19 @@ func TestAskFallsBack(t *testing.T) {
 			t.Errorf("%+v in %d requests", h, m.requests.Load())
 		}
 	})
+	t.Run("without probabilities that it cannot write", func(t *testing.T) {
+		m := &model{}
+		m.generate = func(w http.ResponseWriter, prompts []string, request map[string]any) {
+			if request["return_logprob"] == true {
+				http.Error(w, "Out of range float values are not JSON compliant", http.StatusInternalServerError)
+				return
+			}
+			says("!!!!", `{"completion_tokens": 1}`)(w, prompts, request)
+		}
+		if h := m.ask(t, Options{}, small); h.Undone != "" || len(h.Answers) != 5 {
+			t.Errorf("%+v", h)
+		}
+	})
 	t.Run("to the OpenAI form", func(t *testing.T) {
 		m := &model{complete: func(w http.ResponseWriter, prompts []string) {
 			choice := `{"index": 0, "text": "so it is"}`

@@ -41,10 +41,12 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// refused reports whether the server did not understand a request.
-func refused(err error) bool {
+// failed reports whether the server did not understand a request, or could not do
+// it. A probability that is no number is one of those that many a server cannot put
+// into JSON: it answers 500.
+func failed(err error) bool {
 	var s *statusError
-	return errors.As(err, &s) && (s.status == http.StatusBadRequest || s.status == http.StatusUnprocessableEntity)
+	return errors.As(err, &s) && (s.status == http.StatusBadRequest || s.status == http.StatusUnprocessableEntity || s.status >= http.StatusInternalServerError)
 }
 
 // isAnswer reports whether the server answered at all, if only to refuse.
@@ -63,7 +65,7 @@ func absent(err error) bool {
 func (g *generator) generate(ctx context.Context, prompts []string, tokens int) (said []answers.Answer, err error) {
 	if !g.openai {
 		said, err = g.native(ctx, prompts, tokens)
-		if g.logprobs && refused(err) {
+		if g.logprobs && failed(err) {
 			g.logprobs = false
 			said, err = g.native(ctx, prompts, tokens)
 		}

@@ -19,7 +19,8 @@ type Answer struct {
 // Bounds of what a sound answer may look like.
 const (
 	longestRun      = 32  // of one token, or of one word where tokens are not told
-	longestRunes    = 256 // of one character, where tokens are not told: a ruled line is shorter
+	longestRunes    = 256 // of one character or piece of a word, where tokens are not told: a ruled line is shorter
+	longestPiece    = 16  // characters of a token that is only a piece of a word
 	leastGarbled    = 8   // characters that are none; fewer may be one cut at the end
 	garbledShare    = 20  // one in so many
 	wordlessAnswers = 32  // tokens that a text must have something to show for
@@ -67,7 +68,29 @@ func (a Answer) run() string {
 	if n, at := longest([]rune(a.Text)); n >= longestRunes {
 		return fmt.Sprintf("one character %d times in a row from character %d on", n, at+1)
 	}
+	for i, word := range strings.Fields(a.Text) {
+		if n, size := pieces([]rune(word)); n >= longestRun && n*size >= longestRunes {
+			return fmt.Sprintf("one piece of %d characters %d times in a row in word %d", size, n, i+1)
+		}
+	}
 	return ""
+}
+
+// pieces finds the piece of a word that repeats itself over the longest stretch: a
+// token need be no whole word, and many scripts have no blanks.
+func pieces(word []rune) (n, size int) {
+	for p := 1; p <= min(longestPiece, len(word)/longestRun); p++ {
+		stretch := p
+		for i := p; i < len(word); i++ {
+			if stretch++; word[i] != word[i-p] {
+				stretch = p
+			}
+			if stretch/p*p > n*size {
+				n, size = stretch/p, p
+			}
+		}
+	}
+	return n, size
 }
 
 // longest is the longest run of equal elements, and where it begins.

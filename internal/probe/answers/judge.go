@@ -1,6 +1,9 @@
 package answers
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Figures are what a set of answers looks like as a whole. Those of a server
 // that worked are what the next is held against.
@@ -40,7 +43,7 @@ type Verdict struct {
 // are the figures of the same model when it worked; nil where there are none.
 func Judge(all []Answer, asked int, base *Figures) Verdict {
 	v := Verdict{Figures: Figures{Answers: len(all), Asked: asked}}
-	first, varied := "", 0
+	first, varied, empty := "", 0, 0
 	for i, a := range all {
 		v.Tokens += a.count()
 		if share, ok := a.variety(); ok {
@@ -53,11 +56,17 @@ func Judge(all []Answer, asked int, base *Figures) Verdict {
 				first = fmt.Sprintf("answer %d: %s", i+1, fault)
 			}
 		}
+		if strings.TrimSpace(a.Text) == "" {
+			empty++
+		}
 	}
 	if varied > 0 {
 		v.Variety /= float64(varied)
 	}
 	v.Why = v.Figures.against(base, first)
+	if v.Why == "" && empty == len(all) && empty >= enough && !base.saysNothing() {
+		v.Why = fmt.Sprintf("none of %d answers has any text", empty)
+	}
 	v.Corrupt = v.Why != ""
 	return v
 }
@@ -87,6 +96,9 @@ func (f Figures) outside(base Figures, b bounds) string {
 	}
 	return ""
 }
+
+// saysNothing: its answers ended where they began.
+func (f *Figures) saysNothing() bool { return f != nil && f.Length() <= 1 }
 
 // explains reports whether so many faulty answers are nothing new: a small or
 // a base model may repeat itself by nature.
