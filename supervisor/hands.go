@@ -89,7 +89,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 	h.reader.OnOutput = h.output
 	h.reader.OnMember = h.member
 	h.reader.OnSpawned = func(attempt int, p wire.Proc) { h.watch.attempt(h.attemptContext(), attempt, p) }
-	h.reader.OnTrouble = func(text string) { loop.Post(0, machine.SourceLost{Source: "shim", Reason: text}) }
+	h.reader.OnTrouble = func(text string) { loop.Post(0, machine.SourceLost{Source: machine.SourceShim, Reason: text}) }
 	h.reader.OnPing = func() {
 		loop.Ping(func() { _ = h.conn.Send(wire.Message{Type: wire.Pong}) }) // past the queue, which ends before the rest of us
 	}

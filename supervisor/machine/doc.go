@@ -17,6 +17,7 @@
 //	                        what the next attempt does otherwise, and why
 //	view.go snapshot.go registry.go
 //	                        the machine as others see it, and as data
+//	words.go                of the sentences that a person reads
 //
 // Why each rule is as it is: ../design.md. What each rule is: testdata/scripts.
 package machine

@@ -197,11 +197,15 @@ func (m *Machine) treeGone() {
 	m.treeAndOutputDone()
 }
 
+// awaited reports whether somebody waits for this end: who has asked for that of the
+// attempt, or of the launch while the attempt was failing.
+func (m *Machine) awaited() bool { return m.run.Asked || m.stop != nil }
+
 // hearing waits on while what is left of the output is read: it may say why the
-// server died. Whoever has asked for the end does not wait for that.
+// server died. Nobody who waits for the end is kept waiting for that.
 func (m *Machine) hearing() {
 	left := m.run.HearUntil.Sub(m.now)
-	if m.state == StateKilling && m.run.TreeGone && !m.run.Asked && m.stop == nil && left > 0 {
+	if m.state == StateKilling && m.run.TreeGone && !m.awaited() && left > 0 {
 		m.enter(StateKilling, min(DrainMargin, left))
 	}
 }
@@ -330,37 +334,4 @@ func (m *Machine) unsaid(reason string) string {
 		return reason
 	}
 	return strings.Replace(reason, ": "+m.run.Said, "", 1)
-}
-
-func describe(procs []wire.Proc) string {
-	if len(procs) == 0 {
-		return "which ones is not known"
-	}
-	var all []string
-	for _, p := range procs {
-		all = append(all, fmt.Sprintf("%d %s (%s)", p.PID, p.Comm, p.State))
-	}
-	return strings.Join(all, ", ")
-}
-
-func how(s *wire.Status) string {
-	if s == nil {
-		return ""
-	}
-	return ": " + s.String()
-}
-
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return " (" + reason + ")"
-}
-
-// round shows a duration as a person would say it.
-func round(d time.Duration) time.Duration {
-	if d < 10*time.Second {
-		return d.Round(100 * time.Millisecond)
-	}
-	return d.Round(time.Second)
 }

@@ -217,15 +217,19 @@ type Hardware struct {
 	Text   string `json:"text"`
 }
 
+// SourceShim is the one source whose troubles come as sentences: the shim tells what
+// it cannot do, and is not silent.
+const SourceShim = "shim"
+
 // SourceLost tells that a source of facts is silent; it is news, not a fault.
 type SourceLost struct {
 	Source string `json:"source"`
 	Reason string `json:"reason"`
 }
 
-// sentence is for a person. The shim tells of its troubles in sentences of its own.
+// sentence is for a person.
 func (b SourceLost) sentence() string {
-	if b.Source == "shim" {
+	if b.Source == SourceShim {
 		return b.Reason
 	}
 	return fmt.Sprintf("%s is silent: %s", b.Source, b.Reason)

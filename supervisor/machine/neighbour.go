@@ -12,7 +12,7 @@ type Neighbour struct {
 	Text   string `json:"text"`             // who holds how much, for a person
 }
 
-// notable is as much as a neighbour may come with before it explains anything.
+// Notable is how many bytes a neighbour may come with before it explains anything.
 const Notable = 1 << 30
 
 // explains reports whether the launch may have failed for this neighbour. SGLang

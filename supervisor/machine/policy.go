@@ -259,6 +259,8 @@ func (m *Machine) pause(waiting bool) time.Duration {
 // codeFor is the exit code of giving up on a cause.
 func (m *Machine) codeFor(c phases.Cause) int { return CodeOf(c, m.run.Person, m.certain()) }
 
+// CodeOf is the exit code of giving up on a cause. person: it is established that
+// nothing but a person helps; certain: there is no doubt about the cause.
 func CodeOf(c phases.Cause, person, certain bool) int {
 	person = person || c.Cure == phases.CurePerson
 	switch {

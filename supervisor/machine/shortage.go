@@ -190,12 +190,3 @@ func (g MemoryGroup) name() string {
 	}
 	return "memory group " + g.Name
 }
-
-func gib(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
-
-func often(times uint64) string {
-	if times == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", times)
-}

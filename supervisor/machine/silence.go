@@ -51,7 +51,7 @@ func (m *Machine) burden() string {
 		}
 	}
 	if c := m.run.Reading.Cached; c != nil && mapsFiles(m.run.Phase) {
-		parts = append(parts, fmt.Sprintf("%.0f %% of the weights in the page cache", 100**c))
+		parts = append(parts, fmt.Sprintf("%.0f %% of the weights in the page cache", 100*(*c)))
 	}
 	if n := m.run.Memory; !n.Short.IsZero() && m.now.Sub(n.Short) <= stillPressing {
 		parts = append(parts, pressed(n.First, n.Newest)...)

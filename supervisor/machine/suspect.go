@@ -99,12 +99,12 @@ func (m *Machine) onlyChange(c phases.Cause) (Decision, bool) {
 		return Decision{}, false
 	}
 	if len(m.bisect.Among) > 0 {
-		return m.halve(without(m.bisect.Among, m.bisect.Out)), true
+		return m.halve(less(m.bisect.Among, m.bisect.Out)), true
 	}
 	if m.lastGood == nil || m.lastGood.Changed || len(m.steps) > 0 {
 		return Decision{}, false
 	}
-	fresh := without(m.run.activeNames(), m.lastGood.Patches)
+	fresh := less(m.run.activeNames(), m.lastGood.Patches)
 	if len(fresh) == 0 {
 		return Decision{}, false
 	}
@@ -125,7 +125,7 @@ func (m *Machine) halve(among []string) Decision {
 	return Decision{Bisect: &bisect{Among: among, Out: out}, Reason: reason}
 }
 
-// without returns the names that are not among the others.
-func without(names, others []string) []string {
+// less returns the names that are not among the others.
+func less(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(others, n) })
 }
