@@ -34,18 +34,6 @@ func Changes(was, is Config) []Change {
 	return all
 }
 
-// Reloadable lists the keys that take effect at that time.
-func Reloadable(when When) []string {
-	c := Default()
-	var all []string
-	for _, f := range keys(&c) {
-		if f.when() == when {
-			all = append(all, f.Key)
-		}
-	}
-	return all
-}
-
 // when reads the tag of the key, else that of its section.
 func (f field) when() When {
 	if tag, ok := f.Tag.Lookup("reload"); ok {

@@ -40,18 +40,6 @@ func Value(name, value string) string {
 	return String(value)
 }
 
-// Environ masks a list of NAME=value. The result is a new slice.
-func Environ(environ []string) []string {
-	masked := make([]string, len(environ))
-	for i, pair := range environ {
-		name, value, ok := strings.Cut(pair, "=")
-		if masked[i] = name; ok {
-			masked[i] += "=" + Value(name, value)
-		}
-	}
-	return masked
-}
-
 // Argv masks a command: the argument after a secret option, the value of
 // --option=value and NAME=value, and what String finds in the rest. The result
 // is a new slice.

@@ -57,14 +57,6 @@ func noGenerate(cmd sglangcmd.Command) string {
 	return ""
 }
 
-// Target says where the server that a command starts will listen. It is false
-// where the command is not recognisably SGLang. Scripts and --config files with
-// a relative path are looked for in the current directory.
-func Target(argv, env []string) (url string, ok bool) {
-	o, ok := OptionsFor(argv, env, "")
-	return o.URL, ok
-}
-
 func target(cmd sglangcmd.Command, s sglangcmd.Server) string {
 	scheme := "http"
 	if _, ok := cmd.Value("--ssl-certfile"); ok {

@@ -333,7 +333,7 @@ func TestOptionsFor(t *testing.T) {
 	if o, ok := OptionsFor([]string{"sglang", "serve", "/m", "--grpc-mode"}, nil, ""); ok || o.URL != "" {
 		t.Errorf("a server that speaks no HTTP is asked at %q", o.URL)
 	}
-	if url, ok := Target([]string{"sleep", "1"}, nil); ok || url != "" {
-		t.Errorf("a command that is no server listens at %q", url)
+	if o, ok := OptionsFor([]string{"sleep", "1"}, nil, ""); ok || o.URL != "" {
+		t.Errorf("a command that is no server listens at %q", o.URL)
 	}
 }

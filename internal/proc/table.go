@@ -24,16 +24,6 @@ func Descendants(root int) ([]Proc, error) {
 	return find(func(t Table, p Proc) bool { return p.PID != root && t.below(p, root) })
 }
 
-// Group returns the members of a process group, zombies included.
-func Group(group int) ([]Proc, error) {
-	return find(func(_ Table, p Proc) bool { return p.Group == group })
-}
-
-// Session returns the members of a session, zombies included.
-func Session(session int) ([]Proc, error) {
-	return find(func(_ Table, p Proc) bool { return p.Session == session })
-}
-
 // WithMarker returns the processes whose environment shows NAME=value.
 func WithMarker(marker string) ([]Proc, error) {
 	return find(func(_ Table, p Proc) bool { return HasEnv(p.PID, marker) })

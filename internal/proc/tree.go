@@ -160,14 +160,6 @@ func (t *Tree) Members(side Side) []Proc {
 	return members
 }
 
-// Side tells where the last scan placed a process.
-func (t *Tree) Side(id ID) Side {
-	if m, ok := t.seen[id.PID]; ok && m.proc.Start == id.Start {
-		return m.side
-	}
-	return Foreign
-}
-
 // Put places a process that the root has just started, before any scan can
 // meet it.
 func (t *Tree) Put(p Proc, side Side) {

@@ -1,7 +1,5 @@
 package tune
 
-import "slices"
-
 // Class is what a failure is to the search: whom it blames, and how often the
 // same launch is worth trying again.
 type Class struct {
@@ -88,14 +86,4 @@ func ClassOf(e Ended) (c Class, ok bool) {
 		return slow, true
 	}
 	return unexplained, true
-}
-
-// Causes lists the causes that have a class of their own, sorted.
-func Causes() []string {
-	var all []string
-	for cause := range classes {
-		all = append(all, cause)
-	}
-	slices.Sort(all)
-	return all
 }

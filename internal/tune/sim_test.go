@@ -2,9 +2,11 @@ package tune
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -290,7 +292,7 @@ func anyWorld(t *rapid.T) *world {
 	w.kills = rapid.SampledFrom([]float64{0, 0.01, 0.1}).Draw(t, "kills")
 	w.noise = rapid.SampledFrom([]float64{0, 0.01, 0.1}).Draw(t, "noise")
 	chance := rapid.SampledFrom([]float64{0, 0.2, 0.6}).Draw(t, "failing")
-	causes := append(Causes(), "", "segfault")
+	causes := append(slices.Sorted(maps.Keys(classes)), "", "segfault")
 	w.fails = func(w *world, t Trial) (Ended, bool) {
 		if t.Baseline() || w.r.Float64() >= chance {
 			return Ended{}, false

@@ -41,13 +41,6 @@ func (b *budget) inherit(e *Earlier, now time.Time) {
 	b.Last, b.Same = e.Cause, e.Same
 }
 
-// Earlier is what a next launch of the same server should begin with, unless
-// this one was stopped as asked.
-func (m *Machine) Earlier() Earlier {
-	m.budget.within(m.now, m.opt.Window)
-	return Earlier{Spawns: append([]time.Time(nil), m.budget.Spawns...), Cause: m.budget.Last, Same: m.budget.Same}
-}
-
 // note takes one failed attempt. Waiting for a resource is no crash loop: it
 // wears out the window and its own bound, not the patience with one cause.
 func (b *budget) note(now time.Time, fingerprint string, reached phases.Phase, waiting bool) {

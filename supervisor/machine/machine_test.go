@@ -224,22 +224,6 @@ func TestMachineEventsSurviveTheJournal(t *testing.T) {
 	}
 }
 
-func TestMachineEarlier(t *testing.T) {
-	a := newActor(t)
-	must(t, a.reach("up"))
-	must(t, a.act("crash", []word{{text: "segfault"}}))
-	must(t, a.reach("up"))
-	must(t, a.act("crash", []word{{text: "segfault"}}))
-	got := a.m.Earlier()
-	if len(got.Spawns) != 2 || got.Cause != "segfault" || got.Same != 2 {
-		t.Errorf("Earlier is %+v", got)
-	}
-	a.m.now = a.m.now.Add(a.m.opt.Window)
-	if got := a.m.Earlier(); len(got.Spawns) != 0 {
-		t.Errorf("launches before the window are left over: %+v", got)
-	}
-}
-
 func TestMachineReadyRungs(t *testing.T) {
 	names := RungNames()
 	rungs, err := ReadyRungs(names)

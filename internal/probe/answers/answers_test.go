@@ -10,13 +10,19 @@ import (
 	"pgregory.net/rapid"
 )
 
+// needed is how many answers show a fault that spoils the share rate of them
+// at least once with the given confidence.
+func needed(rate, confidence float64) int {
+	return int(math.Ceil(math.Log(1-confidence) / math.Log(1-rate)))
+}
+
 // The figures that docs and defaults speak of.
 func TestHowManyAnswersSeeAFault(t *testing.T) {
 	for _, c := range []struct {
 		rate float64
 		want int
 	}{{0.04, 74}, {0.19, 15}, {0.5, 5}} {
-		if got := Needed(c.rate, Confidence); got != c.want {
+		if got := needed(c.rate, Confidence); got != c.want {
 			t.Errorf("a fault of %.0f %% takes %d answers, want %d", 100*c.rate, got, c.want)
 		}
 	}
@@ -28,7 +34,7 @@ func TestHowManyAnswersSeeAFault(t *testing.T) {
 func TestNeededAndSmallestAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Float64Range(0.001, 0.9).Draw(t, "rate")
-		n := Needed(rate, Confidence)
+		n := needed(rate, Confidence)
 		if Smallest(n, Confidence) > rate+1e-9 || n > 1 && Smallest(n-1, Confidence) < rate-1e-9 {
 			t.Errorf("%d answers are needed for %v, and see %v", n, rate, Smallest(n, Confidence))
 		}

@@ -5,12 +5,6 @@ import "math"
 // Confidence is the chance with which a check means to see a fault.
 const Confidence = 0.95
 
-// Needed is how many answers show a fault that spoils the share rate of them
-// at least once with the given confidence. Both are between 0 and 1, exclusive.
-func Needed(rate, confidence float64) int {
-	return int(math.Ceil(math.Log(1-confidence) / math.Log(1-rate)))
-}
-
 // Smallest is the smallest rate that n answers show at least once with the
 // given confidence; 1 where there are none.
 func Smallest(n int, confidence float64) float64 {
