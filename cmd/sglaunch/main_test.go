@@ -79,9 +79,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("SGLAUNCH_STATE", state)
 			e.Setenv(asSglaunch, "1")
 			e.Setenv("STANDIN_NVML", lib)
-			if path := os.Getenv("SGLAUNCH_CORPUS"); path != "" {
-				e.Setenv("SGLAUNCH_CORPUS", path)
-			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
