@@ -3,6 +3,7 @@ package mask
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -11,8 +12,12 @@ const Stars = "****"
 
 // secretWords make a name secret wherever they stand in it.
 var secretWords = []string{
-	"TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "CREDENTIAL",
+	"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "API_KEY", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY", "STORAGE_KEY",
+	"ACCOUNT_KEY", "SIGNING_KEY", "ENCRYPTION_KEY", "CREDENTIAL", "COOKIE", "AUTHORIZATION",
 }
+
+// secretOptions are those of SGLang; argparse takes their beginnings as well.
+var secretOptions = []string{"--api-key", "--admin-api-key", "--ssl-keyfile-password"}
 
 // harmlessNames hold a secret word and mean counts or tokenizers.
 var harmlessNames = regexp.MustCompile(`TOKENIZ|TOKENS|_TOKEN_ID|TOKEN_(RATIO|STEP|USAGE|NUM|COUNT|LENGTH|LEN|SIZE)|(PER|NUM|MAX|MIN|BOS|EOS|PAD|UNK|STOP|MASK)_TOKEN$`)
@@ -20,7 +25,7 @@ var harmlessNames = regexp.MustCompile(`TOKENIZ|TOKENS|_TOKEN_ID|TOKEN_(RATIO|ST
 // Name reports whether a variable, option or key of this name holds a secret.
 // Spelling does not matter: HF_TOKEN, --admin-api-key, sslKeyfilePassword.
 func Name(name string) bool {
-	plain := strings.ToUpper(strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_"))
+	plain := strings.ToUpper(strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimLeft(name, "-")))
 	if harmlessNames.MatchString(plain) {
 		return strings.Contains(plain, "API_KEY") || strings.Contains(plain, "PASSWORD") || strings.Contains(plain, "SECRET")
 	}
@@ -29,7 +34,14 @@ func Name(name string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.HasSuffix(plain, "_PASS") || abbreviates(name)
+}
+
+// abbreviates reports whether an option is the beginning of a secret one's name, and
+// of no other's of SGLang.
+func abbreviates(name string) bool {
+	return len(name) >= len("--ap") && !strings.HasPrefix("--ssl-keyfile", name) &&
+		slices.ContainsFunc(secretOptions, func(o string) bool { return strings.HasPrefix(o, name) })
 }
 
 // Value returns the value, or Stars where the name says that it is a secret.

@@ -36,6 +36,29 @@ func TestString(t *testing.T) {
 		`https://user:pa55@host/x?y`:           `https://user:****@host/x?y`,
 		`http://proxy.local:3128/`:             `http://proxy.local:3128/`,
 
+		// Other spellings, and values that are more than a word.
+		`"api_key" : "s3cret"`:                             `"api_key" : "****"`,
+		`api_key : s3cret, x`:                              `api_key : ****, x`,
+		`api_key => s3cret`:                                `api_key => ****`,
+		`Invalid API key: s3cret`:                          `Invalid API key: ****`,
+		`api_key=SecretStr('s3,cret'), tp=8`:               `api_key=****, tp=8`,
+		`api_keys=['s3cret', "t"], tp=8`:                   `api_keys=****, tp=8`,
+		`credentials={'a': 's3cret'}`:                      `credentials=****`,
+		`--api-key=s3,cret;x --tp 8`:                       `--api-key=**** --tp 8`,
+		`--api-key s3,cret)x]y --tp`:                       `--api-key **** --tp`,
+		`DB_PASS=s3cret passphrase: 's3 cret'`:             `DB_PASS=**** passphrase: '****'`,
+		`[(b'x-api-key', b's3cret'), (b'host', b'x')]`:     `[(b'x-api-key', b'****'), (b'host', b'x')]`,
+		`(b'cookie', b'a=s3; b=cret')`:                     `(b'cookie', b'****')`,
+		`(b'authorization', b'Bearer abc')`:                `(b'authorization', b'Bearer ****')`,
+		`Authorization: s3cret`:                            `Authorization: ****`,
+		`"authorization": "Token abc"`:                     `"authorization": "Token ****"`,
+		`Proxy-Authorization: Basic dXNl`:                  `Proxy-Authorization: Basic ****`,
+		`the bearer of news, basic facts`:                  `the bearer of news, basic facts`,
+		`https://user:p@ss:word@host/x`:                    `https://user:****@host/x`,
+		`https://s3cret@host/x`:                            `https://****@host/x`,
+		`https://h/x?X-Amz-Signature=ab01&Expires=5`:       `https://h/x?X-Amz-Signature=****&Expires=5`,
+		`got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.SflKxwR`: `got eyJ****`,
+
 		// What looks like a secret and is none.
 		`max_total_num_tokens=454112, chunked_prefill_size=8192`:    `max_total_num_tokens=454112, chunked_prefill_size=8192`,
 		`#token: 123, token usage: 0.02, gen throughput (token/s)`:  `#token: 123, token usage: 0.02, gen throughput (token/s)`,
@@ -56,7 +79,7 @@ func TestName(t *testing.T) {
 	for _, name := range []string{
 		"HF_TOKEN", "hf_token", "--api-key", "--admin-api-key", "ssl_keyfile_password", "--ssl-keyfile-password",
 		"OPENAI_API_KEY", "MY_SECRET", "AWS_SECRET_ACCESS_KEY", "DB_PASSWD", "GITHUB_TOKEN", "WANDB_API_KEY", "NGC_APIKEY",
-		"TOKENIZER_API_KEY", "token", "HUGGING_FACE_HUB_TOKEN",
+		"TOKENIZER_API_KEY", "token", "HUGGING_FACE_HUB_TOKEN", "DB_PASS", "SSL_PASSPHRASE", "AUTHORIZATION", "AZURE_STORAGE_KEY", "--api-k",
 	} {
 		if !Name(name) {
 			t.Errorf("%s must be a secret", name)
@@ -64,7 +87,7 @@ func TestName(t *testing.T) {
 	}
 	for _, name := range []string{
 		"", "HOME", "--tokenizer-path", "TOKENIZERS_PARALLELISM", "max_total_tokens", "--max-prefill-tokens", "eos_token_id",
-		"num_tokens_per_bs", "--key", "MONKEY", "mask_token", "token_usage",
+		"num_tokens_per_bs", "--key", "MONKEY", "mask_token", "token_usage", "BYPASS", "--ssl-keyfile", "--a",
 	} {
 		if Name(name) {
 			t.Errorf("%s must be no secret", name)
@@ -84,6 +107,8 @@ func TestArgv(t *testing.T) {
 		{[]string{"--api-key", "a=b"}, []string{"--api-key", "****"}},
 		{[]string{"--api-key"}, []string{"--api-key"}},
 		{[]string{"sh", "-c", "exec python --api-key 's' --tp 8"}, []string{"sh", "-c", "exec python --api-key '****' --tp 8"}},
+		{[]string{"--api", "s", "--admin-api=s", "--ssl-keyfile", "/k"}, []string{"--api", "****", "--admin-api=****", "--ssl-keyfile", "/k"}},
+		{[]string{"curl", "-H", "Authorization: Bearer s3"}, []string{"curl", "-H", "Authorization: Bearer ****"}},
 		{nil, []string{}},
 	} {
 		before := strings.Join(c.in, "\x00")

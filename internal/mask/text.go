@@ -6,49 +6,68 @@ import (
 	"strings"
 )
 
-// The forms in which a secret appears in text. Each has the groups keep, the
-// part before the secret, and secret.
+// The parts of the forms in which a secret appears in text.
 const (
-	nameText = `[A-Za-z0-9_.-]*(?i:token|secret|passw(?:or)?d|api[_-]?key|private[_-]?key|access[_-]?key|credential)[A-Za-z0-9_-]*`
+	nameText = `[A-Za-z0-9_.-]*(?i:token|secret|_pass|pass(?:w(?:or)?d|phrase)|cookie|(?:api|private|access|storage|account|signing|encryption)[ _-]?key|credential)[A-Za-z0-9_-]*`
 
 	// A quoted value may hold escapes, and is open where a line was cut.
 	quoted = `'(?:[^'\\\n]|\\.)*(?:'|\\?$|\n)|"(?:[^"\\\n]|\\.)*(?:"|\\?$|\n)`
+
+	// What Python writes of a list or an object that holds quoted values, such as
+	// SecretStr('...') and ['...', '...'].
+	holder = `[A-Za-z_.]*[(\[{] ?[bru]?(?:` + quoted + `)[^\n)\]}]*[)\]}]?`
 )
 
-// assigned finds name=value, name: value and their quoted forms, as in
-// api_key='...', "api_key": "...", HF_TOKEN=..., and --api-key=...
-var assigned = regexp.MustCompile(`(?m)(` + nameText + `)(\\?["']?(?:=|: ?| = )[bru]?)(\\"(?:[^"\\\n]|\\[^"\n])*\\?"?|` + quoted + `|[^\s,;&)\]}"']+)`)
+// The forms. Each has three groups: the name of the secret, what stands between,
+// and the secret.
+var (
+	// assigned finds name=value, name: value and their quoted forms, as in
+	// api_key='...', "api_key": "...", HF_TOKEN=..., and --api-key=...
+	assigned = regexp.MustCompile(`(?m)(` + nameText + `)(\\?["']?(?:=|[ \t]*:[ \t]*| => | = )[bru]?)(\\"(?:[^"\\\n]|\\[^"\n])*\\?"?|` + quoted + `|` + holder + `|[^\s,;&)\]}"']+)`)
 
-// option finds --name value, also in the repr of a list: '--api-key', '...'.
-var option = regexp.MustCompile(`(?m)(--?` + nameText + `)(["']?(?:, ?| +))(` + quoted + `|[^\s,;&)\]}"']+)`)
+	// option finds --name value and --name=value, also in the repr of a list:
+	// '--api-key', '...'. In a command line a value ends at a blank alone.
+	option = regexp.MustCompile(`(?m)(--?` + nameText + `)(["']?(?:, ?| +|=)[bru]?)(` + quoted + `|[^\s"']+)`)
+
+	// pair finds ('name', 'value'), as a list of headers has it.
+	pair = regexp.MustCompile(`(?m)\([bru]?["'](` + nameText + `)(["'], ?[bru]?)(` + quoted + `)`)
+)
 
 // bare finds secrets that are known by their own form. hf_transformers_utils.py
 // is none, so the random part of a Hugging Face token has no underscore.
-var bare = regexp.MustCompile(`\b(hf_|ghp_)[A-Za-z0-9]{20,}|\b(sk-|github_pat_|glpat-|nvapi-|xox[abpr]-)[A-Za-z0-9_-]{20,}`)
+var bare = regexp.MustCompile(`\b(hf_|ghp_)[A-Za-z0-9]{20,}|\b(sk-|github_pat_|glpat-|nvapi-|xox[abpr]-)[A-Za-z0-9_-]{20,}|\b(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*`)
 
-// header finds the credentials of an Authorization header.
-var header = regexp.MustCompile(`(?i)\b(bearer|basic)( +)([A-Za-z0-9._~+/=-]{8,})`)
+// header finds the credentials of an Authorization header, also without it where
+// they are long enough to be some.
+var header = regexp.MustCompile(`(?i)(authorization\\?["']?(?:, ?| ?[:=] ?)(?:[bru]?\\?["'])?(?:(?:basic|bearer|token|digest|negotiate|apikey) +)?|\b(?:bearer|basic) +)([^\s"'\\,;)}\]]+)`)
 
-// userinfo finds the password in scheme://user:password@host.
-var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@'"]*:)([^\s/@'"]+)@`)
+// userinfo finds the password in scheme://user:password@host, and the token that
+// stands there alone.
+var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://(?:[^\s:/@'"]*:)?)([^\s/'"]+)@`)
+
+// signed finds the signature of a URL that is a key by itself.
+var signed = regexp.MustCompile(`(?i)([?&](?:x-amz-)?sig(?:nature)?=)([^\s&'"]+)`)
 
 // String masks the secrets in a text of any size, such as a line of output.
 func String(s string) string {
 	if !suspicious(s) {
 		return s
 	}
-	s = replace(assigned, s)
+	s = header.ReplaceAllStringFunc(s, credentials)
 	s = replace(option, s)
-	s = header.ReplaceAllString(s, "${1}${2}"+Stars)
+	s = replace(pair, s)
+	s = replace(assigned, s)
 	s = userinfo.ReplaceAllString(s, "${1}"+Stars+"@")
-	return bare.ReplaceAllString(s, "${1}${2}"+Stars)
+	s = signed.ReplaceAllString(s, "${1}"+Stars)
+	return bare.ReplaceAllString(s, "${1}${2}${3}"+Stars)
 }
 
 // suspicious is a cheap test that most lines fail.
 func suspicious(s string) bool {
 	lower := strings.ToLower(s)
 	for _, hint := range []string{
-		"token", "secret", "passw", "key", "credential", "bearer", "basic ", "://", "hf_", "sk-", "ghp_", "github_pat_", "glpat-", "nvapi-", "xox",
+		"token", "secret", "pass", "key", "credential", "cookie", "authorization", "bearer ", "basic ", "://", "sig",
+		"hf_", "sk-", "ghp_", "github_pat_", "glpat-", "nvapi-", "xox", "eyj",
 	} {
 		if strings.Contains(lower, hint) {
 			return true
@@ -64,8 +83,19 @@ func replace(form *regexp.Regexp, s string) string {
 		if g == nil || !Name(g[1]) || isPlain(g[3]) || isCount(g[1], g[3]) {
 			return match
 		}
-		return g[1] + g[2] + hide(g[3])
+		return match[:len(match)-len(g[3])] + hide(g[3])
 	})
+}
+
+// credentials masks those of one header. What follows the word "bearer" in a
+// sentence is none, unless it is long.
+func credentials(match string) string {
+	g := header.FindStringSubmatch(match)
+	const least = 8
+	if isPlain(g[2]) || len(g[2]) < least && !strings.HasPrefix(strings.ToLower(g[1]), "authorization") {
+		return match
+	}
+	return g[1] + Stars
 }
 
 // isPlain spares what says that there is no secret.
