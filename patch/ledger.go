@@ -269,6 +269,13 @@ func (l *Ledger) Status() ([]Held, error) {
 	return all, nil
 }
 
+// Knows tells whether anything may be patched for a launch: a ledger that cannot be
+// read may say so later.
+func (l *Ledger) Knows(launch string) bool {
+	b, err := l.read()
+	return err != nil || b.Leases[launch] != nil
+}
+
 // look says what the file of an entry is now.
 func (e *entry) look() (State, string) { return stateOf(e.Path, e.Before, e.After) }
 

@@ -28,6 +28,7 @@ type launch struct {
 	machine *machine.Machine
 	journal *journal.Journal
 	seen    map[int]int // observations of each attempt that the journal holds
+	bereft  bool        // files may be patched of which the ledger knows nothing any more
 	seq     uint64      // of its newest event
 	first   machine.Body
 	record  LaunchRecord
@@ -111,24 +112,18 @@ func (l *launch) begin(conn *wire.Conn, s Setup, o machine.Options) (err error) 
 	return nil
 }
 
-func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) (err error) {
-	if l.Launch, err = s.State.OpenLaunch(hello.Launch.ID); err != nil {
+// resume takes up the launch that the shim names. Where its records were removed or
+// are damaged they are begun anew: a server that lives neither ends by that, nor is
+// it left without anybody who watches it.
+func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) error {
+	if err := l.reopen(hello, s); err != nil {
 		return err
 	}
-	if l.record, err = ReadLaunchRecord(l.Record()); err != nil {
-		return err
-	}
-	f, err := os.Open(l.Journal())
-	if errors.Is(err, fs.ErrNotExist) {
-		// The one before died between making the folder and the journal.
-		return l.begin(conn, s, o)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read the journal: %w", err)
-	}
-	defer f.Close()
-	header, entries, _, err := journal.Read(f)
-	if err != nil {
+	header, entries, err := readJournal(l.Journal())
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, journal.ErrNoHeader):
+		return l.beginAnew(conn, hello, s, o, err)
+	case err != nil:
 		return err
 	}
 	// The launch goes on by the rules it began with.
@@ -141,14 +136,67 @@ func (l *launch) resume(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.O
 	if l.journal, err = journal.Append(l.Journal()); err != nil {
 		return err
 	}
-	l.first = machine.Resumed{
-		Restarts: hello.Restarts, Attempt: hello.Attempt, Server: hello.Server,
-		Exited: hello.Exited, TreeGone: hello.TreeGone,
-	}
-	if len(entries) == 0 && len(header.Snapshot) == 0 {
+	l.first = asResumed(hello)
+	if hello.Attempt == 0 && len(entries) == 0 && len(header.Snapshot) == 0 {
 		l.first = machine.Begin{}
 	}
 	return nil
+}
+
+// reopen finds folder and record of the launch, or writes them again.
+func (l *launch) reopen(hello *wire.Hello, s Setup) (err error) {
+	if l.Launch, err = s.State.RemakeLaunch(hello.Launch.ID, hello.Attempt); err != nil {
+		return err
+	}
+	if l.record, err = ReadLaunchRecord(l.Record()); err == nil || !lostRecord(err) {
+		return err
+	}
+	l.record = newLaunchRecord(l.Launch, hello, s, l.Began())
+	return l.record.write(l.Record())
+}
+
+// lostRecord tells a record that is gone or damaged from one that the disk does not
+// give at the moment.
+func lostRecord(err error) bool {
+	var io *fs.PathError
+	return errors.Is(err, fs.ErrNotExist) || !errors.As(err, &io)
+}
+
+// beginAnew begins a journal where there is none, or none that can be read. The one
+// before may have died between making the folder and the journal; later somebody has
+// removed it, and what the shim keeps is taken up as it is.
+func (l *launch) beginAnew(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options, why error) error {
+	if errors.Is(why, journal.ErrNoHeader) {
+		if err := os.Rename(l.Journal(), l.Journal()+".damaged"); err != nil {
+			return err
+		}
+	}
+	if err := l.begin(conn, s, o); err != nil {
+		return err
+	}
+	if hello.Attempt > 0 {
+		l.tell(fmt.Sprintf("the records of this launch are begun anew: %v", why))
+		l.first = asResumed(hello)
+	}
+	l.bereft = hello.Lease != "" && !l.ledger.Knows(l.ID)
+	return nil
+}
+
+func asResumed(hello *wire.Hello) machine.Resumed {
+	return machine.Resumed{
+		Restarts: hello.Restarts, Attempt: hello.Attempt, Server: hello.Server,
+		Exited: hello.Exited, TreeGone: hello.TreeGone,
+	}
+}
+
+func readJournal(path string) (header journal.Header, entries []journal.Entry, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return header, nil, fmt.Errorf("cannot read the journal: %w", err)
+	}
+	defer f.Close()
+	header, entries, _, err = journal.Read(f)
+	return header, entries, err
 }
 
 // remember opens the history; that it cannot be kept is told once.

@@ -197,6 +197,9 @@ func (h *Hands) takeBack(ctx context.Context) (*patch.Reverted, error) {
 	if len(h.Patches) == 0 {
 		return &patch.Reverted{}, nil
 	}
+	if h.launch.bereft {
+		return &patch.Reverted{}, fmt.Errorf("what was patched is not known any more: the records in %s are gone", h.State.Patches())
+	}
 	return h.launch.ledger.Revert(ctx, h.launch.ID)
 }
 

@@ -188,9 +188,14 @@ func secondsOf(fields map[string]any, name string) time.Duration {
 }
 
 // keep writes spans at once, so that a supervisor that dies loses none. Those
-// that end together are one record. The caller holds mu.
+// that end together are one record. Of an attempt that was taken up as it is the
+// begin was not heard, and how long reading takes is nothing to learn. The caller
+// holds mu.
 func (m *memory) keep(spans ...history.Span) {
 	attempt := m.story.n
+	if attempt == 0 {
+		return
+	}
 	waiting := len(m.ended[attempt]) > 0
 	m.ended[attempt] = append(m.ended[attempt], spans...)
 	if waiting || len(spans) == 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -210,6 +211,47 @@ func TestRecordsRemovedWhileItRuns(t *testing.T) {
 	}
 }
 
+// Whatever became of the records, a supervisor that takes over watches the server
+// that lives, and starts no other.
+func TestRecordsLostBeforeTheNextSupervisor(t *testing.T) {
+	for name, lose := range map[string]func(launch string) error{
+		"all":     os.RemoveAll,
+		"journal": func(launch string) error { return os.Remove(filepath.Join(launch, "journal.jsonl")) },
+		"damaged": func(launch string) error {
+			return errors.Join(os.WriteFile(filepath.Join(launch, "journal.jsonl"), nil, 0o600),
+				os.WriteFile(filepath.Join(launch, "launch.json"), []byte("{"), 0o600))
+		},
+		"only begun": func(launch string) error {
+			path := filepath.Join(launch, "journal.jsonl")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(path, data[:bytes.IndexByte(data, '\n')+1], 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			b := &box{dir: dir, launched: startLaunch(t, dir, nil, "run", "--server.name=bare", "--", "sleep", "1000")}
+			b.await("attempt 1: server is process")
+			if err := lose(b.launchDir()); err != nil {
+				t.Fatal(err)
+			}
+			b.strike("supervisor")
+			b.await("attempt 1 was taken up as it is")
+			b.signal(syscall.SIGTERM)
+			if code := b.wait(); code != exitOK || strings.Count(string(b.stderr.bytes()), "server is process") != 1 {
+				t.Errorf("exit code %d\n%s", code, b.stderr.bytes())
+			}
+			if code, _, stderr := (standing{b.launched, dir}).sglaunch("status", "bare"); code != exitOK {
+				t.Errorf("status: exit code %d\n%s", code, stderr)
+			}
+			b.left(storyLimit)
+		})
+	}
+}
+
 // A patched file is restored all the same, though another sglaunch has made an empty
 // ledger meanwhile, which knows nothing of it.
 func TestRecordsRemovedUnderAPatch(t *testing.T) {
@@ -233,6 +275,25 @@ func TestRecordsRemovedUnderAPatch(t *testing.T) {
 	if after, err := digestOf(b.stage.Site); err != nil || after != b.before {
 		t.Errorf("the package is not what it was: %v", err)
 	}
+}
+
+// Where nobody is left who knows what was patched, the launch does not end as if all
+// were well.
+func TestPatchThatNobodyRemembers(t *testing.T) {
+	b := openNest(t)
+	server := []string{"sh", "-c", nest, "--tp", "1", "--moe-runner-backend", "flashinfer_cutlass"}
+	b.launched = startLaunch(t, b.dir, b.stage.Env(), append([]string{"run", "-c", filepath.Join(b.dir, "launch.toml"), "--"}, server...)...)
+	b.await("server is process")
+	if err := os.RemoveAll(filepath.Join(b.dir, "state")); err != nil {
+		t.Fatal(err)
+	}
+	b.strike("supervisor")
+	b.await("attempt 1 was taken up as it is")
+	b.signal(syscall.SIGTERM)
+	if code := b.wait(); code != exitPatch || !strings.Contains(string(b.stderr.bytes()), "what was patched is not known any more") {
+		t.Errorf("exit code %d\n%s", code, b.stderr.bytes())
+	}
+	b.gone(storyLimit)
 }
 
 // A supervisor that dies while the disk is full is followed by one that goes on: the

@@ -50,9 +50,10 @@ func newSupervisorCommand() *cobra.Command {
 			setup.OnOutput = onOutput
 			err = supervisor.Serve(conn, hello, setup, options)
 			switch {
+			case hello.Attempt > 0: // there may be a server to keep
 			case errors.Is(err, supervisor.ErrAlreadyRunning):
 				return endLaunch(conn, exitRunning, err)
-			case errors.Is(err, supervisor.ErrNoRecords) && hello.Attempt == 0: // there is no server to keep
+			case errors.Is(err, supervisor.ErrNoRecords):
 				return endLaunch(conn, exitConfig, err)
 			}
 			return err

@@ -39,7 +39,7 @@ func WriteTable(w io.Writer, launches []Launch) error {
 
 func row(l Launch) []string {
 	a := l.telling()
-	cells := []string{clock(l.Began), cmp.Or(l.Name, unknown), strconv.Itoa(len(l.Attempts)), took(a.Ready.Sub(a.Began), !a.Ready.IsZero())}
+	cells := []string{clock(l.Began), cmp.Or(l.Name, unknown), strconv.Itoa(len(l.Attempts)), a.after(a.Ready)}
 	for _, p := range shown {
 		span, ok := a.span(p)
 		cells = append(cells, took(span.Took, ok))
@@ -195,11 +195,17 @@ func numbers(all []Number) (lines []string) {
 	return lines
 }
 
+// after is how long after its begin an attempt came to a moment. Of one that was
+// taken up as it is the begin is not known.
+func (a Attempt) after(t time.Time) string {
+	return took(t.Sub(a.Began), !t.IsZero() && !a.Began.IsZero())
+}
+
 // story tells how an attempt went, in one line.
 func (a Attempt) story() string {
 	parts := []string{"began " + clock(a.Began)}
 	if !a.Ready.IsZero() {
-		parts = append(parts, "ready after "+took(a.Ready.Sub(a.Began), true))
+		parts = append(parts, "ready after "+a.after(a.Ready))
 	}
 	if a.Outcome != "" {
 		end := a.Outcome
@@ -207,7 +213,7 @@ func (a Attempt) story() string {
 			end += " in " + a.Phase
 		}
 		if !a.Ended.IsZero() {
-			end += " after " + took(a.Ended.Sub(a.Began), true)
+			end += " after " + a.after(a.Ended)
 		}
 		parts = append(parts, end)
 	}

@@ -70,6 +70,24 @@ func (d Dir) OpenLaunch(id string) (Launch, error) {
 	return l, nil
 }
 
+// RemakeLaunch returns the launch of that ID. Folders of it that somebody has
+// removed are made again, and that of attempt n, where n is not 0.
+func (d Dir) RemakeLaunch(id string, n int) (Launch, error) {
+	l, err := d.OpenLaunch(id)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return l, err
+	}
+	l = Launch{ID: id, Path: filepath.Join(d.launches(), id)}
+	if err := os.MkdirAll(l.attempts(), DirMode); err != nil {
+		return Launch{}, fmt.Errorf("cannot make the folder %q: %w", l.attempts(), plain(err))
+	}
+	if n > 0 {
+		_, err = l.NewAttempt(n)
+		return l, err
+	}
+	return l, nil
+}
+
 // Launches lists the launches of a name, oldest first; "" lists all.
 func (d Dir) Launches(name string) ([]Launch, error) {
 	entries, err := os.ReadDir(d.launches())

@@ -243,16 +243,23 @@ func Is(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(`{"v":`)) && bytes.Contains(head, []byte(`,"launch":`)) && bytes.Contains(head, []byte(`,"options":{`))
 }
 
+// ErrNoHeader says that a file is no journal, or not any more: not even its first
+// line can be read.
+var ErrNoHeader = errors.New("its first line is not that of a journal")
+
 // Read reads a journal. A torn last line, and lines torn by a death in
 // between, are left out; torn counts them.
 func Read(r io.Reader) (h Header, entries []Entry, torn int, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	first, err := readLine(in)
-	if err != nil {
-		return h, nil, 0, fmt.Errorf("cannot read the journal: it is empty")
+	switch {
+	case errors.Is(err, io.EOF):
+		return h, nil, 0, fmt.Errorf("cannot read the journal: %w", ErrNoHeader)
+	case err != nil:
+		return h, nil, 0, fmt.Errorf("cannot read the journal: %w", err)
 	}
-	if err := json.Unmarshal(first, &h); err != nil {
-		return h, nil, 0, fmt.Errorf("cannot read the journal's first line: %w", err)
+	if json.Unmarshal(first, &h) != nil || h.V == 0 {
+		return h, nil, 0, fmt.Errorf("cannot read the journal: %w", ErrNoHeader)
 	}
 	if h.V != Version {
 		return h, nil, 0, fmt.Errorf("cannot read a journal of version %d: this sglaunch reads version %d", h.V, Version)
