@@ -5,19 +5,15 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"sglaunch/internal/container"
+	"sglaunch/internal/notify"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/internal/statedir"
 	"sglaunch/supervisor/machine"
 )
-
-// notOurs are variables that speak to sglaunch and must not reach the server:
-// a server that answered systemd in our place would end the service.
-var notOurs = []string{"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "LISTEN_FDS=", "LISTEN_PID=", "LISTEN_FDNAMES="}
 
 // spawn asks the shim for the server of an attempt.
 func (h *Hands) spawn(attempt int, a machine.Spawn) {
@@ -79,25 +75,10 @@ func (h *Hands) kill(attempt int, limit time.Duration) {
 // setproctitle 1.3.1). A variable stands in it once, as it was set last: of two,
 // Python and getenv take the first, and a shell in between the last.
 func (h *Hands) environment(add []string) []string {
-	var env []string
-	for _, kv := range h.Env {
-		if !hasAnyPrefix(kv, notOurs) {
-			env = append(env, kv)
-		}
-	}
-	env = append(env, "SPT_NOENV=1")
+	env := append(notify.WithoutService(h.Env), "SPT_NOENV=1")
 	env = append(env, h.watch.overlay()...)
 	env = append(env, add...)
 	return (&exec.Cmd{Env: env}).Environ()
-}
-
-func hasAnyPrefix(s string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // withFlags changes flags of a command line: the last word wins with argparse,

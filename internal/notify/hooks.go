@@ -82,7 +82,7 @@ type job struct {
 func NewRunner(o Hooks, serving bool, trouble func(error)) *Runner {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Runner{
-		o: o, trouble: trouble, env: environment(os.Environ()), announced: serving,
+		o: o, trouble: trouble, env: WithoutService(os.Environ()), announced: serving,
 		client: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		ctx:    ctx, stop: stop, lanes: map[string]chan job{},
 	}
@@ -287,14 +287,6 @@ func (r *Runner) Close() {
 	r.stop()
 	<-ended
 	r.client.CloseIdleConnections()
-}
-
-// environment is ours without what speaks to a service manager.
-func environment(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return name == "NOTIFY_SOCKET" || strings.HasPrefix(name, "WATCHDOG_") || strings.HasPrefix(name, "LISTEN_")
-	})
 }
 
 // tail keeps the newest bytes of what a hook prints.

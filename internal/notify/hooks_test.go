@@ -296,7 +296,7 @@ func TestFlood(t *testing.T) {
 }
 
 func TestEnvironmentSpeaksToNoServiceManager(t *testing.T) {
-	got := environment([]string{"A=1", "NOTIFY_SOCKET=/x", "WATCHDOG_USEC=1", "LISTEN_FDS=1", "NOTIFY_SOCKETS=2"})
+	got := WithoutService([]string{"A=1", "NOTIFY_SOCKET=/x", "WATCHDOG_USEC=1", "LISTEN_FDS=1", "NOTIFY_SOCKETS=2"})
 	if strings.Join(got, " ") != "A=1 NOTIFY_SOCKETS=2" {
 		t.Errorf("%q", got)
 	}

@@ -2,15 +2,11 @@ package notify
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"sglaunch/internal/serve"
 )
-
-// Wanted reports whether a service manager listens.
-func Wanted() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
 
 // ExtendMargin is what systemd is given beyond the machine's own deadline: when
 // that has passed the machine acts, and its next wait has a deadline again.

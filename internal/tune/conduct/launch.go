@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -59,16 +57,6 @@ func (p program) outputs() (stdout, stderr *os.File, done func(), err error) {
 		return nil, nil, nil, fmt.Errorf("cannot keep the launch's output: %w", err)
 	}
 	return nil, log, func() { _ = log.Close() }, nil
-}
-
-// silent are variables that speak to sglaunch of another service: a trial that
-// told systemd that it is ready would end the night's start.
-var silent = []string{"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID="}
-
-func withoutService(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		return slices.ContainsFunc(silent, func(p string) bool { return strings.HasPrefix(kv, p) })
-	})
 }
 
 // startLaunch starts `sglaunch run` in a session of its own: neither Ctrl-C nor

@@ -10,6 +10,7 @@ import (
 
 	"sglaunch/internal/config"
 	"sglaunch/internal/mask"
+	"sglaunch/internal/notify"
 	"sglaunch/internal/tune"
 )
 
@@ -39,7 +40,7 @@ func (s *site) promoted(t tune.Trial) (config.Config, error) {
 // service is the environment of the launch that serves: it may speak to systemd
 // through us.
 func (s *site) service() []string {
-	env := append(withoutService(os.Environ()), s.servingMarker())
+	env := append(notify.WithoutService(os.Environ()), s.servingMarker())
 	if s.relay != nil {
 		env = append(env, "NOTIFY_SOCKET="+s.relay.path)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
+	"sglaunch/internal/notify"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 )
@@ -64,7 +65,7 @@ func (s *site) launchFolder(n int) string { return s.path("launches", fmt.Sprint
 
 // environment is that of a launch of the night.
 func (s *site) environment() []string {
-	return append(withoutService(os.Environ()), s.marker())
+	return append(notify.WithoutService(os.Environ()), s.marker())
 }
 
 func newSite(o Options) (*site, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sglaunch/internal/mask"
+	"sglaunch/internal/notify"
 	"sglaunch/internal/serve"
 	"sglaunch/supervisor"
 )
@@ -75,7 +76,7 @@ func command(ctx context.Context, argv []string) error {
 	ctx, cancel := context.WithTimeout(ctx, contractLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = withoutService(cmd.Environ())
+	cmd.Env = notify.WithoutService(cmd.Environ())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // whoever holds its output open is not waited for
