@@ -199,6 +199,9 @@ func TestReports(t *testing.T) {
 @:8: cannot use server.stdio = "file": it must be one of pty, pipe
 @:9: cannot use server.name = "../x": it must be 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit
 @:11: cannot use phases.limits.autotune = { quiet = "2h", timeout = "1h" }: its quiet must not be longer than its timeout`},
+		{"rungs that change a secret", "[[fallback]]\ncause = \"hf_auth\"\nset = { --api-key = \"s3cret\" }\nenv = { HF_TOKEN = \"s3cret\" }\n", nil, `
+@:3: cannot use fallback[0].set.--api-key = "****": a fallback changes no secret: what it changes is recorded
+@:4: cannot use fallback[0].env.HF_TOKEN = "****": a fallback changes no secret: what it changes is recorded`},
 		{"rungs that could never be taken", "[[fallback]]\ncause = \"oom_grph_capture\"\nset = { x = \"1\" }\n[[fallback]]\ncause = \"load_hang\"\nphase = \"loading\"\nmin = -1\n[[fallback]]\ncause = \"\"\nenv = { \"A=B\" = \"1\" }\n", nil, `
 @:2: cannot use fallback[0].cause = "oom_grph_capture": there is no such cause; did you mean oom_graph_capture?
 @:3: cannot use fallback[0].set.x = "1": a flag begins with -

@@ -54,10 +54,7 @@ func (c Config) write(wanted func(field) bool) string {
 // Masked is a copy of c that may be written anywhere.
 func (c Config) Masked() Config {
 	c.Server.Command = mask.Argv(c.Server.Command)
-	c.Server.Env = maps.Clone(c.Server.Env)
-	for name, value := range c.Server.Env {
-		c.Server.Env[name] = mask.Value(name, value)
-	}
+	c.Server.Env = values(c.Server.Env)
 	c.Hooks.Webhook = mask.URL(c.Hooks.Webhook)
 	for _, argv := range []*[]string{
 		&c.Hooks.OnReady, &c.Hooks.OnStopping, &c.Hooks.OnFailure,
@@ -66,7 +63,19 @@ func (c Config) Masked() Config {
 		*argv = mask.Argv(*argv)
 	}
 	c.Fallbacks = slices.Clone(c.Fallbacks)
+	for i, f := range c.Fallbacks {
+		c.Fallbacks[i].Set, c.Fallbacks[i].Env = values(f.Set), values(f.Env)
+	}
 	return c
+}
+
+// values masks those of flags or variables.
+func values(all map[string]string) map[string]string {
+	masked := maps.Clone(all)
+	for name, value := range masked {
+		masked[name] = mask.Value(name, value)
+	}
+	return masked
 }
 
 // rows are the elements of an array of tables; nil for any other key.

@@ -187,13 +187,20 @@ func (v *validator) fallback(key string, f Fallback) {
 	}
 	for _, flag := range slices.Sorted(maps.Keys(f.Set)) {
 		v.must(strings.HasPrefix(flag, "-"), join(key+".set", flag), f.Set[flag], "a flag begins with -")
+		v.open(join(key+".set", flag), flag)
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
 		v.must(variableName.MatchString(name), join(key+".env", name), mask.Value(name, f.Env[name]), badVariableName)
+		v.open(join(key+".env", name), name)
 	}
 	v.must(len(f.Set)+len(f.Env) > 0, key, f.Cause, "it changes nothing: it must have set or env")
 	v.count(key+".min", f.Min, 0, math.MaxInt32)
 	v.count(key+".max", f.Max, 0, 1000)
+}
+
+// open refuses a secret where every change is written into the journal.
+func (v *validator) open(key, name string) {
+	v.must(!mask.Name(name), key, mask.Stars, "a fallback changes no secret: what it changes is recorded")
 }
 
 // unknownCause tells what a person may have meant.

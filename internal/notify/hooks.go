@@ -247,7 +247,10 @@ func (r *Runner) post(ctx context.Context, j job) error {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "sglaunch")
 	answer, err := r.client.Do(req)
-	if err != nil {
+	switch {
+	case err != nil && r.ctx.Err() != nil:
+		return fmt.Errorf("cannot tell the webhook %q: the launch was over and waited no longer than %s", where, j.limit)
+	case err != nil:
 		return fmt.Errorf("cannot tell the webhook %q: %s", where, withoutURL(err))
 	}
 	defer answer.Body.Close()

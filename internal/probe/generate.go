@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 
+	"sglaunch/internal/mask"
 	"sglaunch/internal/probe/answers"
 )
 
@@ -180,7 +181,7 @@ func decode(response *http.Response, path string, most int64, into any) error {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, errorShown))
-		return &statusError{path, response.StatusCode, string(bytes.ToValidUTF8(bytes.TrimSpace(text), nil))}
+		return &statusError{path, response.StatusCode, mask.String(string(bytes.ToValidUTF8(bytes.TrimSpace(text), nil)))}
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, most))
 	if err != nil {
