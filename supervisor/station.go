@@ -32,7 +32,12 @@ type station struct {
 }
 
 func newStation(h *Hands, v machine.View) *station {
-	return &station{h: h, view: v, tally: tally{public: !v.Announced.IsZero()}, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	s := &station{h: h, view: v, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	if attempts, err := h.launch.Attempts(); err == nil { // a launch that begins has none
+		s.tally.again(attempts)
+	}
+	s.tally.public = !v.Announced.IsZero()
+	return s
 }
 
 // open begins to answer. A launch without a control socket goes on: signals
@@ -41,7 +46,7 @@ func (s *station) open() {
 	if notify.Wanted() {
 		s.work.Go(s.systemd)
 	}
-	s.hooks = notify.NewRunner(s.h.settings().Hooks, s.tally.public, func(err error) {
+	s.hooks = notify.NewRunner(s.h.settings().Hooks, notify.Before{Announced: s.tally.public, Failed: s.tally.failing}, func(err error) {
 		s.h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + err.Error()})
 	})
 	s.openHTTP()

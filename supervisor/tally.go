@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"sglaunch/internal/serve"
+	"sglaunch/internal/statedir"
 	"sglaunch/supervisor/machine"
 )
 
 // tally keeps, of all that is told, what a status shows. Its owner guards it.
 type tally struct {
 	public   bool   // the attempt was announced
+	failing  bool   // an attempt failed, and none was announced since
 	text     string // newest word to a person
 	check    *serve.OutputCheck
 	failed   *serve.Failure
@@ -23,6 +25,15 @@ type tally struct {
 
 // anew forgets the attempt before, not how it failed.
 func (t *tally) anew() { t.next, t.check, t.spent = nil, nil, nil }
+
+// again takes what a supervisor before has told, as the attempts' events keep it:
+// counters go on, and a failure is not forgotten, whoever counts.
+func (t *tally) again(attempts []statedir.Attempt) {
+	for _, a := range attempts {
+		t.anew()
+		eachEvent(a.Events(), t.told)
+	}
+}
 
 // told takes one report.
 func (t *tally) told(e envelope) {
@@ -41,7 +52,7 @@ func (t *tally) told(e envelope) {
 	case "checked":
 		t.checked(e)
 	case "announced":
-		t.public = true
+		t.public, t.failing = true, false
 	case "attempt_ended":
 		t.public = false
 		t.ended(e)
@@ -88,6 +99,7 @@ func (t *tally) ended(e envelope) {
 	if outcome == string(machine.OutcomeStopped) {
 		return
 	}
+	t.failing = true
 	t.failed = &serve.Failure{Attempt: e.Attempt, Outcome: outcome,
 		Cause: e.Word("cause"), Phase: e.Word("phase"), Text: e.Word("text")}
 	failures := maps.Clone(t.failures)

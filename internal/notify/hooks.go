@@ -76,13 +76,18 @@ type job struct {
 	limit time.Duration
 }
 
+// Before is what a supervisor that has died had told.
+type Before struct {
+	Announced bool // the server of this attempt serves
+	Failed    bool // an attempt failed, and none was announced since
+}
+
 // NewRunner returns a runner that tells trouble, from any goroutine, what could
-// not be told to a hook after all tries. serving says that the server was
-// announced before, by a supervisor that has died.
-func NewRunner(o Hooks, serving bool, trouble func(error)) *Runner {
+// not be told to a hook after all tries.
+func NewRunner(o Hooks, before Before, trouble func(error)) *Runner {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Runner{
-		o: o, trouble: trouble, env: WithoutService(os.Environ()), announced: serving,
+		o: o, trouble: trouble, env: WithoutService(os.Environ()), announced: before.Announced, failed: before.Failed,
 		client: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		ctx:    ctx, stop: stop, lanes: map[string]chan job{},
 	}

@@ -91,7 +91,7 @@ func TestStory(t *testing.T) {
 	r := NewRunner(Hooks{
 		OnReady: into(path("ready")), OnStopping: into(path("stopping")), OnFailure: into(path("failure")), OnRecovered: into(path("recovered")),
 		OnGaveUp: into(path("gave_up")), OnStuck: into(path("stuck")), Webhook: server.URL, Limit: 20 * time.Second,
-	}, false, wrong.add)
+	}, Before{}, wrong.add)
 	for _, e := range []serve.Envelope{
 		event("launch_started"), event("attempt_started"), event("verdict", "outcome", "hung", "cause", "load_hang"),
 		event("attempt_ended", "outcome", "hung", "cause", "load_hang", "text", "server words"),
@@ -120,6 +120,19 @@ func TestStory(t *testing.T) {
 	}
 }
 
+// A failure that a supervisor before has told of is recovered from all the same.
+func TestRecoveredAfterAnotherSupervisor(t *testing.T) {
+	recovered := filepath.Join(t.TempDir(), "recovered")
+	var wrong troubles
+	r := NewRunner(Hooks{OnRecovered: into(recovered), Limit: 20 * time.Second}, Before{Failed: true}, wrong.add)
+	r.Told(event("announced"))
+	r.Told(event("announced"))
+	r.Close()
+	if got := strings.Join(lines(t, recovered), " "); got != "on_recovered" || wrong.text() != "" {
+		t.Errorf("heard %q; trouble: %s", got, wrong.text())
+	}
+}
+
 // A hook that fails is tried again; one that never works is told once.
 func TestTriedAgain(t *testing.T) {
 	dir := t.TempDir()
@@ -129,7 +142,7 @@ func TestTriedAgain(t *testing.T) {
 		OnReady:  []string{"/bin/sh", "-c", third, filepath.Join(dir, "n")},
 		OnGaveUp: []string{filepath.Join(dir, "missing")},
 		OnStuck:  []string{"/bin/sh", "-c", "echo token=abc >&2; exit 3"}, Limit: 20 * time.Second,
-	}, false, wrong.add)
+	}, Before{}, wrong.add)
 	r.Told(event("announced"))
 	r.Told(event("gave_up"))
 	r.Told(event("verdict", "outcome", "hung"))
@@ -151,7 +164,7 @@ func TestHookThatLeavesSomethingBehind(t *testing.T) {
 	var wrong troubles
 	r := NewRunner(Hooks{
 		OnReady: []string{"/bin/sh", "-c", `echo x >>"$0"; sleep 1000 & echo $! >"$1"`, ran, pidFile}, Limit: 20 * time.Second,
-	}, false, wrong.add)
+	}, Before{}, wrong.add)
 	r.Told(event("announced"))
 	r.Close()
 	data, err := os.ReadFile(pidFile)
@@ -178,7 +191,7 @@ func TestLimit(t *testing.T) {
 	r := NewRunner(Hooks{
 		OnStopping: []string{"/bin/sh", "-c", `sleep 1000 & echo $! >"$0"; wait`, pidFile},
 		OnReady:    into(ready), Limit: 300 * time.Millisecond,
-	}, true, wrong.add)
+	}, Before{Announced: true}, wrong.add)
 	begun := time.Now()
 	r.Told(event("stopping", "by", "x"))
 	r.Told(event("announced"))
@@ -231,13 +244,13 @@ func TestWebhookFails(t *testing.T) {
 	}))
 	defer server.Close()
 	var wrong troubles
-	r := NewRunner(Hooks{Webhook: server.URL, Limit: 20 * time.Second}, false, wrong.add)
+	r := NewRunner(Hooks{Webhook: server.URL, Limit: 20 * time.Second}, Before{}, wrong.add)
 	r.Told(event("gave_up"))
 	r.Close()
 	if n != 3 || wrong.text() != "" {
 		t.Errorf("%d tries, %s", n, wrong.text())
 	}
-	r = NewRunner(Hooks{Webhook: "http://user:hunter2@127.0.0.1:1/x?token=hunter2", Limit: time.Second}, false, wrong.add)
+	r = NewRunner(Hooks{Webhook: "http://user:hunter2@127.0.0.1:1/x?token=hunter2", Limit: time.Second}, Before{}, wrong.add)
 	r.Told(event("gave_up"))
 	r.Close()
 	if text := wrong.text(); !strings.Contains(text, "refused") || strings.Contains(text, "hunter2") {
@@ -254,7 +267,7 @@ func TestWebhookThatHasMoved(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusMovedPermanently))
 	defer server.Close()
 	var wrong troubles
-	r := NewRunner(Hooks{Webhook: server.URL + "/hunter2", Limit: 20 * time.Second}, false, wrong.add)
+	r := NewRunner(Hooks{Webhook: server.URL + "/hunter2", Limit: 20 * time.Second}, Before{}, wrong.add)
 	r.Told(event("gave_up"))
 	r.Close()
 	if text := wrong.text(); elsewhere.Load() != 0 || !strings.Contains(text, "301") || strings.Contains(text, "hunter2") {
@@ -267,7 +280,7 @@ func TestWebhookThatHasMoved(t *testing.T) {
 func TestHookEndedWithTheLaunch(t *testing.T) {
 	begun := filepath.Join(t.TempDir(), "begun")
 	var wrong troubles
-	r := NewRunner(Hooks{OnGaveUp: []string{"/bin/sh", "-c", `echo {} >"$0"; exec sleep 1000`, begun}, Limit: time.Minute}, false, wrong.add)
+	r := NewRunner(Hooks{OnGaveUp: []string{"/bin/sh", "-c", `echo {} >"$0"; exec sleep 1000`, begun}, Limit: time.Minute}, Before{}, wrong.add)
 	r.Told(event("gave_up"))
 	for deadline := time.Now().Add(20 * time.Second); len(lines(t, begun)) == 0; {
 		if time.Now().After(deadline) {
@@ -285,7 +298,7 @@ func TestHookEndedWithTheLaunch(t *testing.T) {
 // A hook that is asked for more than it takes loses news and holds nobody up.
 func TestFlood(t *testing.T) {
 	var wrong troubles
-	r := NewRunner(Hooks{OnGaveUp: []string{"/bin/sleep", "1000"}, Limit: 100 * time.Millisecond}, false, wrong.add)
+	r := NewRunner(Hooks{OnGaveUp: []string{"/bin/sleep", "1000"}, Limit: 100 * time.Millisecond}, Before{}, wrong.add)
 	for range 10 * laneDepth {
 		r.Told(event("gave_up"))
 	}
