@@ -46,7 +46,7 @@ func (s *shim) received(l *link, m wire.Message) {
 	case wire.Replace:
 		s.sup.successor = m.Text
 	case wire.Pong:
-		s.sup.pulse = pulse{felt: true}
+		s.answered()
 	case wire.Notify:
 		s.sd(m.Text)
 	case wire.Finish:

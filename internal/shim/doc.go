@@ -53,9 +53,10 @@
 //     (Suspect), which goes through it line by line; the line that kills again
 //     is skipped (Skip).
 //  11. A supervisor that dies five times within 30 s without getting on is given
-//     up. While a server lives it is kept, without decisions ("blind"), and when
-//     it has ended one last supervisor may tidy up. With no server alive the
-//     launch ends with status 10, or 12 if a patch is still applied.
+//     up. While a server lives it is kept, without decisions ("blind"), one more
+//     supervisor is tried every five minutes and on SIGHUP, and when it has ended
+//     one last supervisor may tidy up. With no server alive the launch ends with
+//     status 10, or 12 if a patch is still applied.
 //
 // # Signals
 //
@@ -64,7 +65,8 @@
 //     or the end would look like somebody else's. A blind shim acts on the first:
 //     SIGTERM to the server, a grace, SIGKILL; the second skips the grace.
 //   - SIGHUP: told to the supervisor. Where the launch belongs to a terminal it is a
-//     wish to end, which the next supervisor hears of like of any other.
+//     wish to end, elsewhere one to read launch.toml again; the next supervisor hears
+//     of what this one did not.
 //   - SIGQUIT: told to the supervisor like SIGINT; it is Ctrl-\. Where one of the
 //     server's tree has lost its parents and is our child, it goes to the server:
 //     SGLang's children send SIGQUIT to their parent when they fail.

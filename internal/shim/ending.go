@@ -182,5 +182,7 @@ func (s *shim) blindEnd() {
 	s.sup.blind = false
 	s.end.lastChance = true
 	s.facts.deaths = nil
-	s.startSupervisor()
+	if !s.sup.tried {
+		s.startSupervisor()
+	}
 }

@@ -34,7 +34,7 @@ func (f *facts) begin(attempt int) {
 	f.deaths = nil
 }
 
-// asked remembers a signal that concerns the launch.
+// asked remembers a wish to end.
 func (f *facts) asked(sig int) {
 	if len(f.Asked) < askedKept {
 		f.Asked = append(f.Asked, sig)

@@ -13,6 +13,7 @@ import (
 const (
 	unansweredMost  = 24 // pings in a row, two minutes by default: a host short of memory is slow
 	unansweredAsked = 2  // once somebody wants the end, which the next supervisor hears of
+	blindTurns      = 60 // five minutes: what no supervisor could live with may have passed
 )
 
 // pulse is how the supervisor of the moment answers.
@@ -26,6 +27,9 @@ type pulse struct {
 // us are stopped, nobody misses any.
 func (s *shim) feel() {
 	s.after(s.o.PingEvery, s.feel)
+	if s.sup.turns++; s.sup.turns >= blindTurns {
+		s.tryAgain()
+	}
 	if s.sup.link == nil || s.end.finish != nil {
 		return
 	}
@@ -49,6 +53,25 @@ func (s *shim) feel() {
 func (s *shim) ping() {
 	s.sup.pulse.missed++
 	s.send(wire.Message{Type: wire.Ping})
+}
+
+// answered: the supervisor lives, and has heard all that was said before.
+func (s *shim) answered() {
+	s.sup.pulse, s.sup.reload = pulse{felt: true}, false
+	if s.sup.blind {
+		s.sup.blind, s.sup.tried = false, false
+		s.say("the server is watched again")
+	}
+}
+
+// tryAgain starts one more supervisor where none could be kept alive: a disk may be
+// back, or a folder. The server is not risked by it.
+func (s *shim) tryAgain() {
+	s.sup.turns = 0
+	if s.sup.blind && !s.sup.tried && s.serverLives() {
+		s.sup.tried = true
+		s.startSupervisor()
+	}
 }
 
 // dropSupervisor ends one that is of no use; its death brings the next. It must

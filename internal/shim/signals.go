@@ -48,8 +48,14 @@ func childSignals() chan os.Signal {
 
 func (s *shim) signalled(sig syscall.Signal) {
 	switch sig {
-	case unix.SIGINT, unix.SIGTERM, unix.SIGHUP:
+	case unix.SIGINT, unix.SIGTERM:
 		s.asked(sig)
+	case unix.SIGHUP:
+		if s.facts.Terminal {
+			s.asked(sig)
+		} else {
+			s.reload()
+		}
 	case unix.SIGQUIT:
 		if s.orphaned() {
 			s.signalServer(sig, wire.ScopeLeader)
@@ -85,14 +91,22 @@ func (s *shim) orphaned() bool {
 	return false
 }
 
+// reload passes on the wish that launch.toml is read again. One that no supervisor
+// has heard is kept for the next; a blind shim looks for one at once.
+func (s *shim) reload() {
+	s.sup.reload = true
+	s.send(wire.Message{Type: wire.Asked, Sig: int(unix.SIGHUP)})
+	s.tryAgain()
+}
+
 // asked passes a wish to end on to the supervisor. The third one the shim
 // grants itself, whatever the supervisor does; the first one if it is blind.
 func (s *shim) asked(sig syscall.Signal) {
 	s.facts.asked(int(sig))
 	s.send(wire.Message{Type: wire.Asked, Sig: int(sig)})
-	s.end.wished = s.end.wished || sig != unix.SIGHUP || s.facts.Terminal
-	if sig == unix.SIGHUP {
-		if s.sup.blind && s.facts.Terminal {
+	s.end.wished = true
+	if sig == unix.SIGHUP { // the terminal has vanished, which insists on nothing
+		if s.sup.blind {
 			s.stopAlone()
 		}
 		return

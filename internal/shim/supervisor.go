@@ -27,6 +27,9 @@ type supervisor struct {
 	status *wire.Status // it has ended; its last words may still come
 	pulse  pulse
 	blind  bool // none can be kept alive
+	tried  bool // blind, and one more is started or alive
+	turns  int  // of the pulse since the last one was tried
+	reload bool // was asked for, and no supervisor has answered since
 
 	program   string    // that is started; "" is our own
 	successor string    // the program that the supervisor wants in its place
@@ -85,6 +88,9 @@ func (s *shim) supervisorStarted(p proc.Proc, err error, ours *os.File) {
 	s.send(wire.Message{Type: wire.Welcome, Hello: &hello})
 	for _, p := range s.srv.members {
 		s.sendMember(p)
+	}
+	if s.sup.reload {
+		s.send(wire.Message{Type: wire.Asked, Sig: int(unix.SIGHUP)})
 	}
 	s.ping()
 	go s.listen(s.sup.link)
@@ -158,6 +164,8 @@ func (s *shim) supervisorLost(why string) {
 	case s.end.lastChance:
 		s.say("%s; it could not be brought back", why)
 		s.finishAlone()
+	case s.sup.blind: // it was one more try
+		s.sup.tried = false
 	case !givenUp:
 		s.say("%s; it is started again", why)
 		s.after(wait, s.startSupervisor)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 )
@@ -128,6 +130,80 @@ func TestBlind(t *testing.T) {
 	if text := r.stderr.text(); !strings.Contains(text, `a patch is still applied (venv): run "sglaunch recover"`) {
 		t.Errorf("standard error: %s", text)
 	}
+}
+
+// blinded is a shim with a server whose supervisors do not live.
+func blinded(t *testing.T, d durations) *rig {
+	r := newRig(t, rigOptions{durations: d})
+	p := r.supervisor()
+	p.spawn(r.spec(1, "sleep", "1000"))
+	for i := range 5 {
+		p.hangUp()
+		if i < 4 {
+			p = r.supervisor()
+		}
+	}
+	r.stderr.await(t, "the server is kept, but nobody watches it")
+	return r
+}
+
+// What no supervisor could live with may pass: now and then one more is tried.
+func TestBlindTriesAgain(t *testing.T) {
+	r := blinded(t, durations{PingEvery: 10 * time.Millisecond})
+	r.supervisor().hangUp()
+	r.supervisor().finish(0)
+	r.exit(10 * time.Second)
+}
+
+// Who mends the cause need not wait, nor restart the server. The supervisor that lives
+// then decides again, and no signal is for the shim alone.
+func TestBlindIsAskedToReload(t *testing.T) {
+	r := blinded(t, durations{PingEvery: time.Hour})
+	r.signal(unix.SIGHUP)
+	p := r.supervisor()
+	p.await(wire.Asked)
+	p.send(wire.Message{Type: wire.Pong})
+	r.stderr.await(t, "the server is watched again")
+	r.signal(unix.SIGTERM)
+	p.await(wire.Asked)
+	p.kill(1)
+	if m := p.await(wire.Exited); m.Status.Signal != int(unix.SIGKILL) {
+		t.Errorf("the shim acted alone: %+v", m.Status)
+	}
+	p.finish(0)
+	r.exit(10 * time.Second)
+}
+
+// A reload that reached nobody is heard by the next supervisor, and reloads, however
+// many, leave room for the wish to end.
+func TestReloadsAreKept(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	p := r.supervisor()
+	for range 20 {
+		r.signal(unix.SIGHUP)
+		p.await(wire.Asked)
+	}
+	p.send(wire.Message{Type: wire.Pong})
+	r.signal(unix.SIGTERM)
+	p.await(wire.Asked)
+	p.hangUp()
+	p = r.supervisor()
+	if a := p.hello.Asked; len(a) != 1 || a[0] != int(unix.SIGTERM) {
+		t.Errorf("asked: %v", a)
+	}
+	p.await(wire.Ping)
+	if p.has(wire.Asked) {
+		t.Error("a reload that was answered is told again")
+	}
+	r.signal(unix.SIGHUP)
+	p.await(wire.Asked)
+	p.hangUp()
+	p = r.supervisor()
+	if m := p.await(wire.Asked); m.Sig != int(unix.SIGHUP) {
+		t.Errorf("asked: %+v", m)
+	}
+	p.finish(0)
+	r.exit(10 * time.Second)
 }
 
 func TestNoSupervisorAtAll(t *testing.T) {
