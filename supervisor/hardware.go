@@ -26,7 +26,7 @@ func (w *watcher) xid(x gpu.Xid) {
 	if !ours {
 		text += ", not of this launch"
 	}
-	act := ours && !w.h.XidReport
+	act := ours && !w.h.settings().XidReport
 	w.h.loop.Post(0, machine.Hardware{GPU: x.Index, Xid: x.Code, Text: text, Lost: act && now.Lost, Person: act && !x.Action(now).Relaunch()})
 }
 
@@ -60,7 +60,7 @@ func (w *watcher) worsened(sample gpu.Sample) {
 			w.h.loop.Post(0, machine.Hardware{GPU: now.Index, Text: fmt.Sprintf("GPU %d since the attempt began: %s", now.Index, strings.Join(news, ", "))})
 		}
 		if action := now.RecoveryAction(); ok && action != "" && then.RecoveryAction() == "" {
-			w.h.loop.Post(0, machine.Hardware{GPU: now.Index, Text: fmt.Sprintf("GPU %d: %s", now.Index, now.Trouble()), Person: !w.h.XidReport})
+			w.h.loop.Post(0, machine.Hardware{GPU: now.Index, Text: fmt.Sprintf("GPU %d: %s", now.Index, now.Trouble()), Person: !w.h.settings().XidReport})
 		}
 	}
 }

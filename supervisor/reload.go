@@ -32,6 +32,7 @@ func (h *Hands) reload(by string) (map[string]any, error) {
 		return nil, fmt.Errorf("all stays as it was: %w", err)
 	}
 	h.live.Store(&r.Settings)
+	h.gpus.Pace(h.watch.pace())
 	h.reader.UseRules(r.Rules)
 	h.front.hooks.Change(r.Hooks)
 	h.order(wire.Message{Type: wire.Ledger, Text: r.Remember})

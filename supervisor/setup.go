@@ -29,7 +29,9 @@ type Setup struct {
 	Quiet   bool     // no lines of sglaunch's own
 	Patches []patch.Patch
 	Devices []string // UUIDs; empty = from the command
-	Settings
+	// Settings are those that the launch begins with. What reads them later asks
+	// Hands.settings: a reload replaces them.
+	Settings Settings
 	// Reload reads the configuration again; nil = there is none to read. It may
 	// take as long as a file system hangs.
 	Reload func() (Reloaded, error)

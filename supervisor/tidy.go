@@ -17,13 +17,13 @@ const (
 // tidy removes what is beyond [log] keep. It never waits longer than limit,
 // even where the disk hangs, and tells a person only what it could not remove.
 func (s Setup) tidy(limit time.Duration, tell func(string)) {
-	if s.Keep == (history.Keep{}) {
+	if s.Settings.Keep == (history.Keep{}) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	done := make(chan error, 1)
 	go func() {
-		_, err := history.Prune(ctx, s.State, s.Keep, time.Now())
+		_, err := history.Prune(ctx, s.State, s.Settings.Keep, time.Now())
 		done <- err
 		cancel()
 	}()
