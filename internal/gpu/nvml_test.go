@@ -5,6 +5,7 @@ package gpu
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -127,16 +128,22 @@ func TestWhatIsNotSupportedIsAbsent(t *testing.T) {
 	}
 }
 
-// The energy counter goes up by the power that is drawn.
+// The energy counter goes up by the power that is drawn: at least over the time that
+// surely lay between two readings, and at most over that in which both were asked for.
 func TestEnergyOfTheStandIn(t *testing.T) {
+	const watts, rounding = 500, 2.0 // joules: the counter knows milliseconds
 	s := newStage(t, 1, nil)
-	s.board.GPUs[0].Power = 500_000
+	s.board.GPUs[0].Power = 1000 * watts
 	s.write()
-	first := s.snapshot()
-	last := await(s, func(x Sample) bool { return x.GPUs[0].EnergyMJ.Value > first.GPUs[0].EnergyMJ.Value+100_000 })
-	watts := float64(last.GPUs[0].EnergyMJ.Value-first.GPUs[0].EnergyMJ.Value) / 1000 / last.At.Sub(first.At).Seconds()
-	if watts < 300 || watts > 700 { // the two clocks are read a moment apart
-		t.Errorf("it counts %.0f W", watts)
+	began := time.Now()
+	first := s.snapshot().GPUs[0].EnergyMJ.Value
+	between := time.Now()
+	for joules := 0.0; joules < 100; {
+		least := watts * time.Since(between).Seconds()
+		joules = float64(s.snapshot().GPUs[0].EnergyMJ.Value-first) / 1000
+		if most := watts * time.Since(began).Seconds(); joules < least-rounding || joules > most+rounding {
+			t.Fatalf("it counts %.0f J, at %d W %.0f to %.0f", joules, watts, least, most)
+		}
 	}
 }
 
