@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -100,8 +100,8 @@ func optionsOf(c config.Config) (machine.Options, error) {
 	o.HealthyAfter, o.OnForeignStop, o.ReadyTimeout = r.HealthyAfter, r.OnForeignStop, c.Ready.Timeout
 	for phase, limit := range c.Phases.Limits {
 		o.Limits[phase] = machine.Limit{
-			Quiet:   orElse(limit.Quiet, o.Limits[phase].Quiet),
-			Timeout: orElse(limit.Timeout, o.Limits[phase].Timeout),
+			Quiet:   cmp.Or(limit.Quiet, o.Limits[phase].Quiet),
+			Timeout: cmp.Or(limit.Timeout, o.Limits[phase].Timeout),
 		}
 	}
 	o.Stop = machine.Stop{
@@ -138,13 +138,6 @@ func rungsOf(c config.Config) ([]machine.Rung, error) {
 		rungs = append(rungs, r)
 	}
 	return rungs, nil
-}
-
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
 }
 
 // signalNumber knows every name that the configuration accepts.

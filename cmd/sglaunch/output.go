@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"sync"
 	"syscall"
+
+	"sglaunch/internal/plain"
 )
 
 // output is standard output for every command. It remembers that it could not be
@@ -45,12 +46,7 @@ func (o *output) unwritten(stderr io.Writer, err error) error {
 		}
 		return quietExit(1)
 	}
-	cause := failed
-	var path *fs.PathError
-	if errors.As(failed, &path) {
-		cause = path.Err
-	}
-	lost := fmt.Errorf("cannot write to standard output: %w", cause)
+	lost := fmt.Errorf("cannot write to standard output: %w", plain.Error(failed))
 	if own {
 		printError(stderr, lost)
 		return err

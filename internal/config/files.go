@@ -2,11 +2,11 @@ package config
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"sglaunch/internal/plain"
 	"sglaunch/internal/trust"
 )
 
@@ -77,7 +77,7 @@ func (l *loader) checkFolder(key, path string) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		l.refuse(key, path, withoutPath(err))
+		l.refuse(key, path, plain.Error(err))
 	case !info.IsDir():
 		l.fail(key, path, "it is no folder")
 	}
@@ -92,17 +92,9 @@ func readable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return withoutPath(err)
+		return plain.Error(err)
 	case !info.Mode().IsRegular():
 		return errors.New("it is no regular file")
 	}
 	return nil
-}
-
-func withoutPath(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,20 +28,13 @@ type Options struct {
 const goodLife = time.Hour
 
 func (o Options) withDefaults() Options {
-	o.Interval = orElse(o.Interval, time.Second)
-	o.Hang = orElse(o.Hang, 10*time.Second)
-	o.Grace = orElse(o.Grace, 5*time.Second)
+	o.Interval = cmp.Or(o.Interval, time.Second)
+	o.Hang = cmp.Or(o.Hang, 10*time.Second)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	if o.Pauses == nil {
 		o.Pauses = []time.Duration{time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute}
 	}
 	return o
-}
-
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
 }
 
 // ErrLost says that the driver can no longer be asked, because its sampler has

@@ -13,6 +13,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/mattn/go-sqlite3"
+
+	"sglaunch/internal/plain"
 )
 
 // Bounds of what a database may cost a launch.
@@ -66,7 +68,7 @@ func open(ctx context.Context, path string, steps []string) (*DB, error) {
 func openOnce(ctx context.Context, path string, steps []string) (_ *DB, err error) {
 	use := lockOf(path)
 	if _, err := use.TryRLockContext(ctx, lockRetry); err != nil {
-		return nil, plain(err)
+		return nil, plain.Error(err)
 	}
 	if err := touch(path); err != nil {
 		return nil, errors.Join(err, use.Close())
@@ -113,7 +115,7 @@ func prepare(ctx context.Context, conn *sql.Conn, path string, steps []string) e
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, fileMode)
 	if err != nil {
-		return plain(err)
+		return plain.Error(err)
 	}
 	return f.Close()
 }

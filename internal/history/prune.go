@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sglaunch/internal/plain"
 	"sglaunch/internal/statedir"
 )
 
@@ -77,7 +78,7 @@ func removeLaunch(l statedir.Launch) error {
 		return nil // another launch was faster
 	}
 	if err != nil {
-		return fmt.Errorf("cannot remove launch %q: %w", l.ID, plain(err))
+		return fmt.Errorf("cannot remove launch %q: %w", l.ID, plain.Error(err))
 	}
 	for _, e := range entries {
 		path := filepath.Join(l.Path, e.Name())
@@ -85,11 +86,11 @@ func removeLaunch(l statedir.Launch) error {
 			continue
 		}
 		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("cannot remove %q of launch %q: %w", e.Name(), l.ID, plain(err))
+			return fmt.Errorf("cannot remove %q of launch %q: %w", e.Name(), l.ID, plain.Error(err))
 		}
 	}
 	if err := os.RemoveAll(l.Path); err != nil {
-		return fmt.Errorf("cannot remove launch %q: %w", l.ID, plain(err))
+		return fmt.Errorf("cannot remove launch %q: %w", l.ID, plain.Error(err))
 	}
 	return nil
 }
@@ -165,11 +166,11 @@ func empty(path string) error {
 		return nil // another launch was faster
 	}
 	if err != nil {
-		return fmt.Errorf("cannot remove evidence in %q: %w", path, plain(err))
+		return fmt.Errorf("cannot remove evidence in %q: %w", path, plain.Error(err))
 	}
 	for _, e := range entries {
 		if err := os.RemoveAll(filepath.Join(path, e.Name())); err != nil {
-			return fmt.Errorf("cannot remove evidence in %q: %w", path, plain(err))
+			return fmt.Errorf("cannot remove evidence in %q: %w", path, plain.Error(err))
 		}
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/plain"
 )
 
 // Bounds of looking at the page cache; a preflight waits for it.
@@ -63,7 +65,7 @@ func resident(ctx context.Context, model string) (float64, error) {
 func shardsOf(model string) ([]string, error) {
 	entries, err := os.ReadDir(model)
 	if err != nil {
-		return nil, plain(err)
+		return nil, plain.Error(err)
 	}
 	var shards []string
 	for _, e := range entries {
@@ -166,12 +168,4 @@ func WarmthOf(share float64) Warmth {
 	default:
 		return Partial
 	}
-}
-
-func plain(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -49,21 +50,14 @@ func (l *look) places() []place {
 		return places
 	}
 	cache := l.userCache()
-	temp := orElse(l.getenv("TMPDIR"), "/tmp")
+	temp := cmp.Or(l.getenv("TMPDIR"), "/tmp")
 	return append(places,
 		place{temp, "temporary files", littleTemp},
-		place{orElse(l.getenv("SGLANG_CACHE_DIR"), filepath.Join(cache, "sglang")), "the cache of SGLang", littleCache},
-		place{orElse(l.getenv("FLASHINFER_WORKSPACE_BASE"), l.getenv("HOME")), "compiled kernels of FlashInfer", littleCache},
-		place{orElse(l.getenv("TRITON_CACHE_DIR"), filepath.Join(l.getenv("HOME"), ".triton")), "compiled kernels of Triton", littleCache},
-		place{orElse(l.getenv("TORCH_EXTENSIONS_DIR"), filepath.Join(cache, "torch_extensions")), "compiled extensions of torch", littleCache},
+		place{cmp.Or(l.getenv("SGLANG_CACHE_DIR"), filepath.Join(cache, "sglang")), "the cache of SGLang", littleCache},
+		place{cmp.Or(l.getenv("FLASHINFER_WORKSPACE_BASE"), l.getenv("HOME")), "compiled kernels of FlashInfer", littleCache},
+		place{cmp.Or(l.getenv("TRITON_CACHE_DIR"), filepath.Join(l.getenv("HOME"), ".triton")), "compiled kernels of Triton", littleCache},
+		place{cmp.Or(l.getenv("TORCH_EXTENSIONS_DIR"), filepath.Join(cache, "torch_extensions")), "compiled extensions of torch", littleCache},
 	)
-}
-
-func orElse(value, otherwise string) string {
-	if value != "" {
-		return value
-	}
-	return otherwise
 }
 
 // check looks at one folder, or at the nearest one above it that exists: the

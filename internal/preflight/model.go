@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sglaunch/internal/plain"
 )
 
 // checkModel looks for the model on disk, or in the Hub's cache.
@@ -42,7 +44,7 @@ func checkAdapters(_ context.Context, l *look) []Check {
 		}
 		if _, err := os.Stat(filepath.Join(l.abs(path), "adapter_config.json")); err != nil {
 			checks = append(checks, fail("model_path_missing", "check the path of the adapter",
-				"the adapter %q has no adapter_config.json: %v", word, cause(err)))
+				"the adapter %q has no adapter_config.json: %v", word, plain.Error(err)))
 		}
 	}
 	return checks
@@ -134,7 +136,7 @@ func (c checkpoint) weights() Check {
 	w := c.read()
 	switch {
 	case w.err != nil:
-		return fail("permission_denied", "give this user access to it", "the weights of %q cannot be read: %v", c.model, cause(w.err))
+		return fail("permission_denied", "give this user access to it", "the weights of %q cannot be read: %v", c.model, plain.Error(w.err))
 	case len(w.broken) > 0:
 		return fail("corrupt_weights", "delete them and download them again", "%q has %d weight files that cannot be loaded; %s is %s",
 			c.model, len(w.broken), w.broken[0].name, w.broken[0].why)
@@ -158,15 +160,6 @@ func hasAny(dir string, names []string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
 		return err == nil
 	})
-}
-
-// cause is an error without the path that its text already names.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // list writes names for people, at most three.

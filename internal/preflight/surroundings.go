@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -47,7 +48,7 @@ func (l *look) proxy() (name string, ok bool) {
 
 // either reads a variable in small letters, else in capitals.
 func (l *look) either(name string) string {
-	return orElse(l.getenv(name), l.getenv(strings.ToUpper(name)))
+	return cmp.Or(l.getenv(name), l.getenv(strings.ToUpper(name)))
 }
 
 // bypassed tells whether requests leaves a host out of the proxy: names match

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sglaunch/internal/plain"
 )
 
 // weights is what lies in the folder of a checkpoint.
@@ -126,7 +128,7 @@ func (w *weights) file(name string) {
 		w.refused = append(w.refused, name)
 		return
 	case err != nil:
-		w.broken = append(w.broken, broken{name, cause(err).Error()})
+		w.broken = append(w.broken, broken{name, plain.Error(err).Error()})
 		return
 	case !info.Mode().IsRegular():
 		return

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/plain"
 )
 
 // Options say what a Server serves. Status and Ask may be called from several
@@ -298,13 +300,9 @@ func send(conn net.Conn, v any) error {
 
 // cause drops operation and path, which the message has in its own words.
 func cause(err error) error {
-	var path *fs.PathError
 	var op *net.OpError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &op):
+	if errors.As(err, &op) {
 		return op.Err
 	}
-	return err
+	return plain.Error(err)
 }

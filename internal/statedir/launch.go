@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+
+	"sglaunch/internal/plain"
 )
 
 // Launch is the folder of one sglaunch run.
@@ -52,7 +54,7 @@ func (d Dir) NewLaunch(name string, at time.Time) (Launch, error) {
 		case err == nil:
 			return l, errors.Join(os.Mkdir(l.attempts(), DirMode), syncDir(d.launches()))
 		case !errors.Is(err, fs.ErrExist):
-			return Launch{}, fmt.Errorf("cannot make the folder %q: %w", l.Path, plain(err))
+			return Launch{}, fmt.Errorf("cannot make the folder %q: %w", l.Path, plain.Error(err))
 		}
 	}
 	return Launch{}, fmt.Errorf("cannot find a free name for a launch in %q", d.launches())
@@ -65,7 +67,7 @@ func (d Dir) OpenLaunch(id string) (Launch, error) {
 	}
 	l := Launch{ID: id, Path: filepath.Join(d.launches(), id)}
 	if _, err := os.Stat(l.Path); err != nil {
-		return Launch{}, fmt.Errorf("cannot find the launch %q: %w", id, plain(err))
+		return Launch{}, fmt.Errorf("cannot find the launch %q: %w", id, plain.Error(err))
 	}
 	return l, nil
 }
@@ -79,7 +81,7 @@ func (d Dir) RemakeLaunch(id string, n int) (Launch, error) {
 	}
 	l = Launch{ID: id, Path: filepath.Join(d.launches(), id)}
 	if err := os.MkdirAll(l.attempts(), DirMode); err != nil {
-		return Launch{}, fmt.Errorf("cannot make the folder %q: %w", l.attempts(), plain(err))
+		return Launch{}, fmt.Errorf("cannot make the folder %q: %w", l.attempts(), plain.Error(err))
 	}
 	if n > 0 {
 		_, err = l.NewAttempt(n)
@@ -92,7 +94,7 @@ func (d Dir) RemakeLaunch(id string, n int) (Launch, error) {
 func (d Dir) Launches(name string) ([]Launch, error) {
 	entries, err := os.ReadDir(d.launches())
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the folder %q: %w", d.launches(), plain(err))
+		return nil, fmt.Errorf("cannot list the folder %q: %w", d.launches(), plain.Error(err))
 	}
 	var all []Launch
 	for _, e := range entries { // sorted by name, so by time
@@ -139,7 +141,7 @@ func (l Launch) NewAttempt(n int) (Attempt, error) {
 	}
 	for _, folder := range []string{a.Path, a.Evidence()} {
 		if err := os.Mkdir(folder, DirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-			return Attempt{}, fmt.Errorf("cannot make the folder %q: %w", folder, plain(err))
+			return Attempt{}, fmt.Errorf("cannot make the folder %q: %w", folder, plain.Error(err))
 		}
 	}
 	target := filepath.Join("attempts", strconv.Itoa(n))
@@ -158,7 +160,7 @@ func (l Launch) Attempt(n int) Attempt {
 func (l Launch) Attempts() ([]Attempt, error) {
 	entries, err := os.ReadDir(l.attempts())
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the folder %q: %w", l.attempts(), plain(err))
+		return nil, fmt.Errorf("cannot list the folder %q: %w", l.attempts(), plain.Error(err))
 	}
 	var all []Attempt
 	for _, e := range entries {
@@ -192,11 +194,11 @@ func (a Attempt) Evidence() string { return filepath.Join(a.Path, "evidence") }
 func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("cannot open the folder %q: %w", path, plain(err))
+		return fmt.Errorf("cannot open the folder %q: %w", path, plain.Error(err))
 	}
 	defer f.Close()
 	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("cannot write the folder %q to disk: %w", path, plain(err))
+		return fmt.Errorf("cannot write the folder %q to disk: %w", path, plain.Error(err))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+
+	"sglaunch/internal/plain"
 )
 
 // OpenToAsk is Open for whoever asks launches or reads what is kept of them.
@@ -37,7 +39,7 @@ func (d Dir) becomeOwner() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("cannot use the folder %q: %w", path, plain(err))
+		return fmt.Errorf("cannot use the folder %q: %w", path, plain.Error(err))
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	if owner.Uid == 0 {

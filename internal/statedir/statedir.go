@@ -3,12 +3,13 @@ package statedir
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"sglaunch/internal/plain"
 )
 
 // Modes of everything that is made here.
@@ -155,11 +156,11 @@ func belongsTo(path string, uid int) bool {
 // it belongs to us.
 func makeOwn(path string) error {
 	if err := os.MkdirAll(path, DirMode); err != nil {
-		return fmt.Errorf("cannot make the folder %q: %w", path, plain(err))
+		return fmt.Errorf("cannot make the folder %q: %w", path, plain.Error(err))
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("cannot use the folder %q: %w", path, plain(err))
+		return fmt.Errorf("cannot use the folder %q: %w", path, plain.Error(err))
 	}
 	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != uint32(os.Geteuid()) {
 		return fmt.Errorf("cannot use the folder %q: it belongs to %s", path, userName(owner))
@@ -168,7 +169,7 @@ func makeOwn(path string) error {
 		return nil
 	}
 	if err := os.Chmod(path, DirMode); err != nil {
-		return fmt.Errorf("cannot close the folder %q to others: %w", path, plain(err))
+		return fmt.Errorf("cannot close the folder %q to others: %w", path, plain.Error(err))
 	}
 	return nil
 }
@@ -180,13 +181,4 @@ func userName(uid uint32) string {
 		return fmt.Sprintf("user %s (runuser -u %s -- sglaunch ...)", u.Username, u.Username)
 	}
 	return "user " + number
-}
-
-// plain drops operation and path, which the message has in its own words.
-func plain(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"sglaunch/internal/plain"
 )
 
 // ErrUntrusted is in the chain of each refusal of this package.
@@ -38,7 +40,7 @@ func Check(path string) error {
 	}
 	info, err := os.Lstat(resolved)
 	if err != nil {
-		return plain(err)
+		return plain.Error(err)
 	}
 	return checkFile(info)
 }
@@ -48,7 +50,7 @@ func Check(path string) error {
 func Read(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, plain(err)
+		return nil, plain.Error(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
@@ -58,7 +60,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, plain(err)
+		return nil, plain.Error(err)
 	}
 	defer f.Close()
 	if err := checkOpen(f); err != nil {
@@ -66,7 +68,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	}
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, plain(err)
+		return nil, plain.Error(err)
 	}
 	if int64(len(content)) > limit {
 		return nil, fmt.Errorf("larger than %d bytes", limit)
@@ -80,7 +82,7 @@ func checkOpen(f *os.File) error {
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return plain(err)
+		return plain.Error(err)
 	case !info.Mode().IsRegular():
 		return errors.New("not a regular file")
 	case os.Geteuid() != 0:
@@ -94,7 +96,7 @@ func checkOpen(f *os.File) error {
 func resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", plain(err)
+		return "", plain.Error(err)
 	}
 	at, rest := "/", abs
 	for links := 0; rest != ""; {
@@ -103,7 +105,7 @@ func resolve(path string) (string, error) {
 		next := filepath.Join(at, step) // also goes up for ".."
 		info, err := os.Lstat(next)
 		if err != nil {
-			return "", plain(err)
+			return "", plain.Error(err)
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			at = next
@@ -117,7 +119,7 @@ func resolve(path string) (string, error) {
 		}
 		target, err := os.Readlink(next)
 		if err != nil {
-			return "", plain(err)
+			return "", plain.Error(err)
 		}
 		if filepath.IsAbs(target) {
 			at = "/"
@@ -143,13 +145,4 @@ func checkOwner(info fs.FileInfo) error {
 		return fmt.Errorf("%w: it belongs to user %d", ErrUntrusted, owner)
 	}
 	return nil
-}
-
-// plain drops operation and path, which the caller names in its own words.
-func plain(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }

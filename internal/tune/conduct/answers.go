@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sglaunch/internal/mask"
+	"sglaunch/internal/plain"
 	"sglaunch/internal/probe"
 	"sglaunch/internal/probe/answers"
 	"sglaunch/internal/statedir"
@@ -60,7 +61,7 @@ func (at *attempt) heard(r *tune.Answered, heard probe.Heard) {
 		_ = f.Close()
 	}
 	if err != nil {
-		at.tell("the answers are not kept: " + plain(err).Error())
+		at.tell("the answers are not kept: " + plain.Error(err).Error())
 		return
 	}
 	r.File = at.relative(path)

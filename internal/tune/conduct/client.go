@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/plain"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/visible"
@@ -88,7 +89,7 @@ func (c Client) start() (*exec.Cmd, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := startOn(c.On, cmd.Start); err != nil {
-		return nil, fmt.Errorf("cannot start %s %q: %w", c.what(), c.Argv[0], plain(err))
+		return nil, fmt.Errorf("cannot start %s %q: %w", c.what(), c.Argv[0], plain.Error(err))
 	}
 	return cmd, nil
 }
@@ -163,13 +164,4 @@ func (c Client) sweep(m *meter) {
 	ctx, cancel := context.WithTimeout(context.Background(), clientKill)
 	defer cancel()
 	proc.KillAll(ctx, proc.Membership{Recorded: m.others(), Marker: c.Marker})
-}
-
-// plain drops operation and path, which the message has in its own words.
-func plain(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }

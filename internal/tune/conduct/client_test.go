@@ -1,6 +1,7 @@
 package conduct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func TestClientEnds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			client := clientOf(t, c.script)
-			client.Limit, client.Quiet = orElse(c.limit, client.Limit), orElse(c.quiet, client.Quiet)
+			client.Limit, client.Quiet = cmp.Or(c.limit, client.Limit), cmp.Or(c.quiet, client.Quiet)
 			end := client.Run(t.Context())
 			if c.problem == "" && end.Problem != "" || !strings.Contains(end.Problem, c.problem) {
 				t.Errorf("the problem is %q, want %q", end.Problem, c.problem)
@@ -73,13 +74,6 @@ func TestClientEnds(t *testing.T) {
 			}
 		})
 	}
-}
-
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
 }
 
 // The end of the server ends the client at once, with its tree.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/plain"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
 	"sglaunch/internal/statedir"
@@ -73,7 +74,7 @@ func startLaunch(name string, state statedir.Dir, p program, tries bool) (*Launc
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("cannot start sglaunch: %w", plain(err))
+		return nil, fmt.Errorf("cannot start sglaunch: %w", plain.Error(err))
 	}
 	id := proc.ID{PID: cmd.Process.Pid}
 	if p, err := proc.Identify(id.PID); err == nil { // it is our child: nobody else has its number

@@ -10,6 +10,7 @@ import (
 
 	"sglaunch/internal/config"
 	"sglaunch/internal/mask"
+	"sglaunch/internal/plain"
 	"sglaunch/internal/serve"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
@@ -48,7 +49,7 @@ func (s *site) start(ctx context.Context, a tune.Launch, t tune.Trial) (running,
 func (at *attempt) open(a tune.Launch) (err error) {
 	folder := at.launchFolder(at.n)
 	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
-		return fmt.Errorf("cannot make a folder for launch %d: %w", at.n, plain(err))
+		return fmt.Errorf("cannot make a folder for launch %d: %w", at.n, plain.Error(err))
 	}
 	morning := a.Slot.Stage == tune.Morning
 	env, log := at.environment(), at.ownLines()
