@@ -199,15 +199,15 @@ func (t *Tracker) countGroups(r *Rule, msg []byte, groups []int) {
 	t.count(r, t.line.rank, b, r.Unit, b.desc)
 }
 
-// enterOf moves a rank to the phase that a progress rule names.
+// enterOf moves a rank to the phase that a progress rule names. It is no sign of
+// life: an interpreter that ends draws its bars once more.
 func (t *Tracker) enterOf(r *Rule, rank *rankState) {
 	if r == nil || r.Phase == nil {
 		return
 	}
-	n := t.line.node
-	n.begun = true
-	if *r.Phase < Warmup && t.advance(rank, *r.Phase, r) {
-		n.outlived(rank)
+	t.line.node.begun = true
+	if *r.Phase < Warmup {
+		t.advance(rank, *r.Phase, r)
 	}
 }
 

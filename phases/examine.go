@@ -38,7 +38,7 @@ func (t *Tracker) examine() {
 		return
 	}
 	if isFrame(msg) {
-		msg = t.asRaised(msg)
+		msg, l.dumped = t.asRaised(msg)
 	}
 	open := l.node.open[l.key]
 	inFrames := open != nil && open.frames && !open.message && len(msg) > 0 && msg[0] == ' '

@@ -363,6 +363,47 @@ NVSHMEM API called before NVSHMEM initialization has completed
 [W1226 15:44:31.548330712 TCPStore.cpp:358] [c10d] TCP client failed to connect/validate to host node-0:8000 - retrying (try=0, timeout=600000ms, delay=77116ms): The client socket has timed out after 600000ms while trying to connect to (node-0, 8000).
 Segmentation fault (core dumped)
 `},
+	{"a build server's time in a quotation, and a bar that is drawn once more", "loading_weights ready=false failed=true cause=scheduler_exception", `
+> [2025-11-06T02:10:00.702Z] FooError: bar
+> 
+> [2025-11-06T02:10:00.702Z] 
+> [2025-11-06T02:10:00.703Z] Loading safetensors checkpoint shards:   0% Completed | 0/4 [00:00<?, ?it/s]
+> [2025-11-06T02:10:00.703Z] [2025-11-06 02:10:00] Received sigquit from a child process. It usually means the child failed.
+`},
+	{"a traceback that is cut in the middle", "loading_weights ready=false failed=true cause=scheduler_exception", `
+[2025-04-27 07:30:56 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/managers/scheduler.py", line 2001, in run_scheduler_process
+    scheduler = Scheduler(server_args, port_args, gpu_id, tp_rank, dp_rank)
+  File "/x/sglang/srt/model_executor/model_runner.py", line 191, in initialize
+`},
+	{"frames alone", "graph_capture ready=false failed=false cause=none", `
+  File "/x/sglang/srt/model_executor/model_runner.py", line 2440, in init_device_graphs
+    self.graph_runner = runners[self.device](self)
+  File "/x/sglang/srt/foo.py", line 344, in __init__
+`},
+	{"a dump, its deepest frame first", "graph_capture ready=false failed=true cause=segfault", `
+Fatal Python error: Segmentation fault
+
+Current thread 0x00007f95ca716740 (most recent call first):
+  File "/x/sglang/srt/model_executor/cuda_graph_runner.py", line 411 in capture
+  File "/x/sglang/srt/model_executor/model_runner.py", line 191 in initialize
+`},
+	{"weights that a server loads while it serves", "serving ready=false failed=true cause=scheduler_exception", `
+[2025-02-20 15:22:31 TP1] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/managers/scheduler.py", line 494, in event_loop_overlap
+    self.process_input_requests(recv_reqs)
+  File "/x/sglang/srt/models/foo.py", line 353, in load_weights
+    param = params_dict[name]
+FooError: bar
+`},
+	{"a request between two servers that failed", "serving ready=true failed=false cause=none", `
+[2026-02-26 17:44:23] INFO:     192.0.2.7:58708 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error
+[2026-02-26 17:44:23 TP0] Decode transfer failed for request rank=0 decode_req.req.rid='2b0f' with exception KVTransferError(bootstrap_room=68203): foo
+`},
+	{"the request that a server sends itself", "warmup ready=false failed=false cause=none", `
+[2025-11-06 16:56:10] Receive: obj=GenerateReqInput(rid='6847fb46', text='The capital city of France is', input_ids=None)
+[2025-11-06 16:56:10 TP0] Prefill batch. #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0
+`},
 	{"a store that is asked again", "distributed_init ready=false failed=false cause=nccl_init_hang", `
 [2026-12-26 15:34:31 TP8] Init torch distributed begin.
 [W1226 15:44:31.548330712 TCPStore.cpp:358] [c10d] TCP client failed to connect/validate to host node-0:8000 - retrying (try=0, timeout=600000ms, delay=77116ms): The client socket has timed out after 600000ms while trying to connect to (node-0, 8000).

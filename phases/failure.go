@@ -72,6 +72,11 @@ func (f *failure) offer(x *fault) {
 	}
 }
 
+// knows tells whether a frame of that phase is no news after those before it.
+func (f *failure) knows(phase Phase, dumped bool) bool {
+	return f.hint != nil && phase < *f.hint && (dumped || *f.hint == Serving)
+}
+
 // place is the rule that tells what an exception of that class means where it was
 // raised, nil where none does.
 func (f *failure) place(class []byte) *Rule {

@@ -120,15 +120,17 @@ func (t *Tracker) openFailure() *failure {
 	return f
 }
 
-// frame learns from a frame. Of those that tell the phase the deepest counts; of
-// those that tell what an exception raised there means, the deepest of all.
+// frame learns from a frame. Of those that tell the phase the deepest counts, but
+// what serves stays in service whatever it calls, and a dump begins with the deepest:
+// there it is the one that comes latest in a start. Of those that tell what an
+// exception raised there means, it is the deepest of all.
 func (t *Tracker) frame(open *failure) {
 	open.places = open.places[:0]
 	for _, m := range t.found {
 		switch {
 		case m.rule.Kind != RuleFrame:
 			continue
-		case m.rule.Phase != nil:
+		case m.rule.Phase != nil && !open.knows(*m.rule.Phase, t.line.dumped):
 			open.hint = m.rule.Phase
 		}
 		if m.rule.Cause != "" {
@@ -179,12 +181,22 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 // the cause that fits it. A later wrapper may tell more.
 func (n *node) settle(f *failure) {
 	if f.best == nil {
+		n.settleCut(f)
 		return
 	}
 	n.settleFault(f.best, f)
 	if phase := n.phaseOf(f.best, f); phase > f.best.rank.phase || !f.best.rank.moved {
 		n.ranks.advance(f.best.rank, phase)
 	}
+}
+
+// settleCut gives the rank of a traceback without its last line the phase that the
+// frames imply.
+func (n *node) settleCut(f *failure) {
+	if f.hint == nil || f.harness || f.rank == nil {
+		return
+	}
+	n.ranks.advance(f.rank, n.phaseOf(&fault{rank: f.rank}, f))
 }
 
 func (n *node) settleFault(x *fault, f *failure) {

@@ -28,25 +28,25 @@ func (f *failure) keepFile(msg []byte) {
 
 // asRaised writes a frame of a fatal signal's dump, "line 12 in f", as an
 // exception's traceback writes it: "line 12, in f"; one out of a JSON string
-// without its escapes.
-func (t *Tracker) asRaised(msg []byte) []byte {
+// without its escapes. It tells whether it was of a dump.
+func (t *Tracker) asRaised(msg []byte) (frame []byte, dumped bool) {
 	if bytes.Contains(msg, escapedQuote) {
 		msg = bytes.ReplaceAll(msg, escapedQuote, []byte(`"`))
 	}
 	_, rest, ok := bytes.Cut(msg, frameLine)
 	if !ok {
-		return msg
+		return msg, false
 	}
 	digits := 0
 	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
 		digits++
 	}
 	if !bytes.HasPrefix(rest[digits:], []byte(" in ")) {
-		return msg
+		return msg, false
 	}
 	head := len(msg) - len(rest) + digits
 	t.scratch = append(append(append(t.scratch[:0], msg[:head]...), ','), msg[head:]...)
-	return t.scratch
+	return t.scratch, true
 }
 
 // Frames returns the source files that the root failure's traceback runs

@@ -62,7 +62,8 @@ func marginLen(text []byte) int {
 }
 
 // bracketPrefix: "[rank3]: " of torch, "[pod/name/container] " of kubectl,
-// "[1,0]<stderr>:" of mpirun, "[sglang]     | " of compose-like runners.
+// "[1,0]<stderr>:" of mpirun, "[sglang]     | " of compose-like runners,
+// "[2026-02-19T05:52:10.702Z] " of a build server.
 func bracketPrefix(text []byte, h *header) int {
 	end := bytes.IndexByte(text[:min(len(text), 160)], ']')
 	if end < 2 || bytes.IndexByte(text[:end], ' ') >= 0 {
@@ -89,6 +90,12 @@ func bracketPrefix(text []byte, h *header) int {
 			h.source = name
 			return end + 1 + len(stream)
 		}
+	}
+	if n := isoLen(name); n > 0 && n == len(name) {
+		if h.stamp == nil {
+			h.stamp = name[:isoTime.length]
+		}
+		return end + 1 + skipBlank(text[end+1:])
 	}
 	after := bytes.TrimLeft(text[end+1:], " ")
 	if bytes.HasPrefix(after, []byte("| ")) || bytes.Equal(after, []byte("|")) {
@@ -126,10 +133,7 @@ func timePrefix(text []byte, h *header) int {
 	if !isoTime.begins(text) && !dateTime.begins(text) {
 		return 0
 	}
-	i := 19
-	for i < len(text) && isTimeByte(text[i]) {
-		i++
-	}
+	i := timeLen(text)
 	i += bareCodes(text[i:])
 	if i >= len(text) || text[i] != ' ' || text[10] == ' ' && (i+1 >= len(text) || text[i+1] != '[') {
 		return 0
@@ -169,6 +173,23 @@ func tracingPrefix(text []byte) int {
 		return len(text) - len(after) + name + 1
 	}
 	return 0
+}
+
+// isoLen is the length of a time with a T in it at the begin of text, else 0.
+func isoLen(text []byte) int {
+	if !isoTime.begins(text) {
+		return 0
+	}
+	return timeLen(text)
+}
+
+// timeLen is the length of a time to the second and of what refines it.
+func timeLen(text []byte) int {
+	i := dateTime.length
+	for i < len(text) && isTimeByte(text[i]) {
+		i++
+	}
+	return i
 }
 
 // isTimeByte continues a time: its fraction, its zone.

@@ -15,6 +15,7 @@ var relays = map[string]func(n int, line string) string{
 	"docker":       func(n int, line string) string { return "2026-02-19T05:52:10.217487081Z " + line },
 	"kubectl":      func(n int, line string) string { return "[pod/sglang-0/server] " + line },
 	"compose":      func(n int, line string) string { return "sglang-1  | " + line },
+	"build":        func(n int, line string) string { return "[2026-02-19T05:52:10.702Z] " + line },
 	"dotted":       func(n int, line string) string { return "[sglang]     | " + line },
 	"ray":          func(n int, line string) string { return "(SGLangEngine pid=100863) " + line },
 	"ray-ip":       func(n int, line string) string { return "(SGLangEngine pid=100863, ip=192.0.2.7) " + line },

@@ -37,10 +37,11 @@ type Tracker struct {
 // lineContext is the line at hand.
 type lineContext struct {
 	*piece
-	h    header
-	node *node
-	rank *rankState
-	key  int // which open failure it belongs to: a torch rank number, or -1
+	h      header
+	node   *node
+	rank   *rankState
+	dumped bool // a frame of a fatal signal's dump
+	key    int  // which open failure it belongs to: a torch rank number, or -1
 }
 
 // NewTracker begins at the start of a stream.
