@@ -11,15 +11,17 @@ import (
 
 	"sglaunch/internal/config"
 	"sglaunch/internal/visible"
+	"sglaunch/supervisor/machine"
 )
 
-// Exit codes: an interface to service managers and schedulers, see README.
+// Exit codes: an interface to service managers and schedulers, see README. Those of
+// a launch are the machine's.
 const (
-	exitOK      = 0
-	exitLater   = 10 // gave up; trying later may help
-	exitNever   = 11 // no relaunch can help; do not requeue
-	exitPatch   = 12 // a patch was not applied, not proven or not reverted
-	exitHeld    = 13 // processes or GPU memory would not go, or hardware needs a person
+	exitOK      = machine.CodeStopped
+	exitLater   = machine.CodeLater
+	exitNever   = machine.CodeNever
+	exitPatch   = machine.CodePatch
+	exitHeld    = machine.CodeHeld
 	exitRunning = 14 // already running
 	exitUsage   = 64
 	exitConfig  = 78
@@ -52,12 +54,15 @@ tries again in a way that has a chance.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(
-		newRunCommand(), newCheckCommand(), newRecoverCommand(), newReplayCommand(),
-		newVersionCommand(), newRehearseCommand(),
-		newSupervisorCommand(), newSamplerCommand(), newHandedCommand(), newDocsCommand(),
+	root.AddCommand( // a launch, and those that speak to one that runs
+		newRunCommand(), newCheckCommand(), newUnitCommand(), newRecoverCommand(),
+		newStatusCommand(), newAttachCommand(), newStopCommand(), newRestartCommand(), newReloadCommand(), newUpgradeCommand(),
 	)
-	root.AddCommand(roomCommands()...)
+	root.AddCommand( // those that look into one room each
+		newExplainCommand(), newRulesCommand(), newPatchCommand(), newHistoryCommand(), newReplayCommand(),
+		newTuneCommand(), newRehearseCommand(), newVersionCommand(),
+	)
+	root.AddCommand(newSupervisorCommand(), newSamplerCommand(), newHandedCommand(), newDocsCommand()) // hidden
 	root.SetVersionTemplate(versionText())
 	root.Flags().Bool("version", false, "what the command version says")
 	setUsage(root)

@@ -12,6 +12,7 @@ import (
 	"sglaunch/internal/mask"
 	"sglaunch/internal/notify"
 	"sglaunch/internal/tune"
+	"sglaunch/supervisor/machine"
 )
 
 // servingName marks the launch that is left serving, so that a tuner that comes
@@ -71,7 +72,7 @@ func (s *site) serveOn(ctx context.Context, l *Launch, longest time.Duration) in
 		by = "sglaunch tune: " + who
 	}
 	if by != "" && !l.Stop(by, longest) {
-		return codeHeld
+		return machine.CodeHeld
 	}
 	code, ended := l.exit()
 	a, begun := readAccount(s.state, l.Name, l.ID(), s.began)
@@ -83,11 +84,8 @@ func (s *site) serveOn(ctx context.Context, l *Launch, longest time.Duration) in
 	case !begun && by != "": // it was stopped before it had done anything
 		return 0
 	}
-	return codeHeld
+	return machine.CodeHeld
 }
-
-// codeHeld is the exit code for processes that would not go; see the README.
-const codeHeld = 13
 
 // again starts what the night left serving once more: after a reboot the unit
 // that ran the night is the unit that serves.

@@ -16,6 +16,7 @@ import (
 	"sglaunch/internal/proc"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
+	"sglaunch/supervisor/machine"
 )
 
 // stateDir is a state directory of the test's own; paths of sockets are short.
@@ -165,10 +166,10 @@ func TestServeOnAnswersForTheLaunch(t *testing.T) {
 	if code := s.serveOn(t.Context(), start("trap 'exit 11' TERM; while :; do sleep 0.05; done"), 10*time.Second); code != 11 && code != 0 {
 		t.Errorf("stopped by a person: %d", code) // 0: before it had set its trap
 	}
-	if code := s.serveOn(t.Context(), start("kill -9 $$"), 10*time.Second); code != codeHeld {
+	if code := s.serveOn(t.Context(), start("kill -9 $$"), 10*time.Second); code != machine.CodeHeld {
 		t.Errorf("killed by somebody: %d", code)
 	}
-	if code := s.serveOn(stopped, start("trap '' TERM; sleep 0.3; exec sleep 60"), 50*time.Millisecond); code != codeHeld && code != 0 {
+	if code := s.serveOn(stopped, start("trap '' TERM; sleep 0.3; exec sleep 60"), 50*time.Millisecond); code != machine.CodeHeld && code != 0 {
 		t.Errorf("one that does not hear: %d", code)
 	}
 }
