@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,7 +63,7 @@ func attach(ctx context.Context, l supervisor.Outside, lines int, stdout, stderr
 	case st.Dir == "":
 		return fmt.Errorf("cannot attach to %q: its supervisor does not answer, and its records are not in this state directory", l.Name)
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilAsked(ctx)
 	defer stop()
 	v := viewer{folder: statedir.Launch{ID: st.ID, Path: st.Dir}, lines: lines, stdout: stdout, stderr: stderr}
 	defer v.close()

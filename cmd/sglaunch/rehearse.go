@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -41,7 +40,7 @@ func newRehearseCommand() *cobra.Command {
 				return err
 			}
 			// The launch is ended and the folder removed whatever ends us.
-			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			ctx, stop := untilAsked(c.Context())
 			defer stop()
 			return r.run(ctx)
 		},

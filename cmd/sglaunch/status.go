@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/view"
@@ -83,11 +83,14 @@ func showStatus(ctx context.Context, w io.Writer, dir statedir.Dir, launches []s
 	return view.Table(w, all, time.Now())
 }
 
-// follow shows a launch until it ends or the person has seen enough.
+// follow shows a launch until it ends or the person has seen enough. The end of a
+// supervisor is not that of the launch: the next one answers at the same place.
 func follow(ctx context.Context, w io.Writer, l supervisor.Outside, asJSON bool) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilAsked(ctx)
 	defer stop()
-	err := serve.Watch(ctx, l.Socket, func(raw []byte, s *serve.Status, e *serve.Envelope) error {
+	var heard, ended bool
+	tell := func(raw []byte, s *serve.Status, e *serve.Envelope) error {
+		heard, ended = true, e != nil && e.Event == "launch_ended"
 		switch {
 		case asJSON:
 			_, err := fmt.Fprintf(w, "%s\n", raw)
@@ -96,9 +99,20 @@ func follow(ctx context.Context, w io.Writer, l supervisor.Outside, asJSON bool)
 			return view.Status(w, *s, time.Now())
 		}
 		return view.News(w, *e)
-	})
-	if ctx.Err() != nil {
-		return nil
 	}
-	return err
+	for {
+		err := serve.Watch(ctx, l.Socket, tell)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case ended, !heard, err != nil && !errors.Is(err, serve.ErrNobody):
+			return err
+		case !proc.Alive(l.Shim):
+			return nil
+		}
+		select {
+		case <-time.After(attachPoll):
+		case <-ctx.Done():
+		}
+	}
 }

@@ -168,6 +168,10 @@ func TestAskedAndTold(t *testing.T) {
 		t.Errorf("status says %d %q", code, out)
 	}
 
+	if err := syscall.Kill(st.Processes.Supervisor, syscall.SIGKILL); err != nil { // whoever follows goes on with the next
+		t.Fatal(err)
+	}
+	s.await("supervisor is back")
 	if code, out, errout := s.sglaunch("restart"); code != exitOK || !strings.Contains(out, "glm is being restarted") {
 		t.Fatalf("restart: %d %s %s", code, out, errout)
 	}
@@ -186,9 +190,17 @@ func TestAskedAndTold(t *testing.T) {
 		t.Errorf("the one who follows: %v", err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(watched.bytes())), "\n")
-	s.fits("status.json", []byte(lines[0]))
-	for _, line := range lines[1:] {
-		s.fits("envelope.json", []byte(line))
+	supervisors := 0
+	for _, line := range lines {
+		if strings.Contains(line, `"event":"status"`) {
+			supervisors++
+			s.fits("status.json", []byte(line))
+		} else {
+			s.fits("envelope.json", []byte(line))
+		}
+	}
+	if supervisors != 2 {
+		t.Errorf("who follows was told by %d supervisors", supervisors)
 	}
 	if all := string(watched.bytes()); !strings.Contains(all, `"event":"server_ready"`) || !strings.Contains(lines[len(lines)-1], `"event":"launch_ended"`) {
 		t.Errorf("who follows was told:\n%s", all)

@@ -28,7 +28,7 @@ winner where the study says promote = "serve". It stays the parent of what
 serves, as "sglaunch run" would, and ends with its exit code.
 
 Interrupted by whatever, the same command goes on where it was. Ctrl-C ends the
-trials, and the morning comes at once; a second one, or SIGTERM, stops
+trials, and the morning comes at once; a second one, Ctrl-\ or SIGTERM stops
 everything in order and leaves nothing serving.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -86,15 +86,11 @@ func tuneOptions(c *cobra.Command, path string) (conduct.Options, error) {
 }
 
 // tuneSignals tells the two wishes apart: the first Ctrl-C wants the morning,
-// everything after it the end. A hangup that was ignored when we were started
-// (nohup) stays ignored.
+// everything else the end.
 func tuneSignals(parent context.Context) (ctx context.Context, asked <-chan string, stop func()) {
 	ctx, cancel := context.WithCancel(parent)
 	wishes, signals := make(chan string, 1), make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
-	}
+	signal.Notify(signals, endings()...)
 	go func() {
 		interrupted := false
 		for {
