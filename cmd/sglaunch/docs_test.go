@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,4 +86,30 @@ func TestManPages(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Where a package comment is a map of its files, it has each of them, and no other.
+func TestMapsOfRoomsAreWhole(t *testing.T) {
+	file := regexp.MustCompile(`\w+\.go\b`)
+	for _, room := range []string{
+		"supervisor", "supervisor/machine", "internal/shim", "internal/proc", "internal/stacks", "internal/tune/conduct",
+	} {
+		folder := filepath.Join("../..", room)
+		doc, err := os.ReadFile(filepath.Join(folder, "doc.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := file.FindAllString(string(doc), -1)
+		paths, _ := filepath.Glob(filepath.Join(folder, "*.go"))
+		var there []string
+		for _, path := range paths {
+			if name := filepath.Base(path); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
+				there = append(there, name)
+			}
+		}
+		slices.Sort(named)
+		if diff := cmp.Diff(there, named); diff != "" {
+			t.Errorf("%s/doc.go (-there +named):\n%s", room, diff)
+		}
+	}
 }

@@ -113,6 +113,8 @@
 //	notify.go               what systemd hears
 //	ending.go               the end of the launch
 //	shim.go                 the one loop that all of this has its turn in
+//	bell.go clock.go files.go
+//	                        waiting, time, descriptors
 //
 // # What not to do
 //

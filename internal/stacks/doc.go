@@ -10,5 +10,5 @@
 // same on every rank, some seconds apart, are what a hang looks like.
 //
 // Files: take.go (looking), tool.go (running what others wrote), pyspy.go, gdb.go
-// and kernel.go (reading it), place.go and group.go (what it means).
+// and kernel.go (reading it), stack.go, place.go and group.go (what it means).
 package stacks

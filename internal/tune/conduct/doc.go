@@ -30,10 +30,19 @@
 //
 // # Files
 //
-// conductor.go is the loop; run.go and resume.go begin, take up and end a night;
-// survey.go, facts.go and past.go find out what a plan needs; config.go writes
-// each launch.toml; trial.go, launch.go and records.go are a launch; measure.go,
-// client.go, meter.go and prefill.go a measurement; answers.go what a
-// server says; gate.go and eyes.go what is looked at;
-// morning.go, takeover.go and relay.go the service; status.go and line.go tell.
+//	run.go resume.go site.go       a night is begun, taken up, ended; the machine it is on
+//	survey.go facts.go past.go     what a plan needs to know
+//	conductor.go journal.go        the loop; what is on disk before the next step
+//	gate.go soak.go                before a launch: is the machine free, and warm?
+//	config.go caches.go            the launch.toml of a trial; its compiled kernels
+//	trial.go launch.go records.go  a launch: up to ready, asked, stopped; its own account
+//	differs.go endpoint.go answers.go
+//	                               what its server says of itself, and to prompts
+//	measure.go client.go           a measurement, by a bench client
+//	  meter.go cpus.go             how far the client is, and where it runs
+//	  prefill.go eyes.go energy.go what is looked at beside it
+//	morning.go takeover.go relay.go
+//	                               what serves before and after the night
+//	status.go line.go text.go      what is told
+//	clock.go                       pauses that end with their context
 package conduct
