@@ -108,7 +108,11 @@ func (p *Prober) generator(ctx context.Context, h *Heard) (*generator, error) {
 	if generates, known := p.generates(ctx); known && !generates {
 		return nil, errors.New(noGeneration)
 	}
-	g := &generator{prober: p, logprobs: true}
+	info := p.info(ctx)
+	if why := routed(info.Disaggregation); why != "" {
+		return nil, errors.New(why)
+	}
+	g := &generator{prober: p, logprobs: !p.options.Speculates && !info.speculates()}
 	var models struct {
 		Data []struct {
 			ID     string `json:"id"`

@@ -43,6 +43,7 @@ func TestBatches(t *testing.T) {
 type model struct {
 	t        *testing.T
 	info     string // of /model_info
+	server   string // of /get_server_info
 	models   string // of /v1/models
 	generate func(w http.ResponseWriter, prompts []string, request map[string]any)
 	complete func(w http.ResponseWriter, prompts []string)
@@ -66,6 +67,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/model_info" && m.info != "":
 		fmt.Fprint(w, m.info)
+	case r.URL.Path == "/get_server_info" && m.server != "":
+		fmt.Fprint(w, m.server)
 	case r.URL.Path == "/v1/models" && m.models != "":
 		fmt.Fprint(w, m.models)
 	case r.URL.Path == "/generate" && m.generate != nil:
@@ -136,6 +139,24 @@ func TestAskHearsWhatIsNoNumber(t *testing.T) {
 	}
 }
 
+// A server that drafts tokens dies, in some versions, of a request for their
+// probabilities; what it tells of them elsewhere may be the first alone.
+func TestAskSparesAServerThatDrafts(t *testing.T) {
+	m := &model{}
+	m.generate = func(w http.ResponseWriter, prompts []string, request map[string]any) {
+		if _, asked := request["return_logprob"]; asked {
+			t.Error("it was asked for probabilities")
+		}
+		says("a b", `{"completion_tokens": 2, "output_token_logprobs": [[-0.5, 7]]}`)(w, prompts, request)
+	}
+	for server, o := range map[string]Options{"": {Speculates: true}, `{"version": "0.5.9", "speculative_algorithm": "EAGLE3"}`: {}} {
+		m.server = server // a command behind a script does not tell
+		if h := m.ask(t, o, small); h.Undone != "" || len(h.Answers) != 5 || h.Answers[0].Tokens != nil {
+			t.Errorf("%q: %+v", server, h)
+		}
+	}
+}
+
 func TestAskFallsBack(t *testing.T) {
 	t.Run("without probabilities", func(t *testing.T) {
 		m := &model{}
@@ -185,6 +206,7 @@ func TestAskThatCannotBe(t *testing.T) {
 		undone  string
 	}{
 		"prefill node":    {&model{}, Options{NoGenerate: "a prefill node takes requests from its router alone"}, "a prefill node"},
+		"decode node":     {&model{server: `{"disaggregation_mode": "decode"}`, generate: says("x", "{}")}, Options{}, "a decode node"},
 		"follower":        {&model{}, Options{Follower: true}, "not the first"},
 		"embedding model": {&model{info: `{"is_generation": false}`, generate: says("x", "{}")}, Options{}, "generates nothing"},
 		"no endpoint":     {&model{}, Options{}, "/v1/completions answers 404"},

@@ -19,7 +19,7 @@ import (
 type generator struct {
 	prober   *Prober
 	model    string // as /v1/models names it
-	logprobs bool   // the server has not refused to tell probabilities
+	logprobs bool   // it may be asked for probabilities, and has not refused them
 	openai   bool   // there is no /generate
 }
 
@@ -123,7 +123,7 @@ func (r nativeReply) answer() answers.Answer {
 			ids = append(ids, id)
 		}
 	}
-	if len(a.Tokens) == 0 && len(ids) == len(a.Logprobs) {
+	if told := len(ids) == len(a.Logprobs) && len(ids) >= a.Count; told && len(a.Tokens) == 0 { // some tell the first alone
 		a.Tokens = ids
 	}
 	return a

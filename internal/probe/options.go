@@ -21,6 +21,7 @@ type Options struct {
 	Follower   bool          // a node that is not the first: its /health is a dummy
 	Static     bool          // /health answers 200 as soon as HTTP is up, whatever the version
 	NoGenerate string        // why a generation that comes from us could harm the server, or is none; "" = it may
+	Speculates bool          // it drafts tokens: asked for their probabilities, it may die (sglang issue 17349)
 	Limit      time.Duration // of one probe; 0 = 25 s, above the server's own 20
 }
 
@@ -39,6 +40,7 @@ func OptionsFor(argv, env []string, dir string) (o Options, ok bool) {
 	o.Follower = server.NodeRank > 0
 	o.Static = rust == "1"
 	o.NoGenerate = noGenerate(cmd)
+	_, o.Speculates = cmd.Value("--speculative-algorithm", "--speculative-algo")
 	return o, true
 }
 
@@ -48,13 +50,18 @@ const noGeneration = "an embedding or reward model generates nothing"
 // that a prefill or decode node gets from anybody but its router has killed it
 // (sglang pull 8063), and an embedding or reward model has none to give.
 func noGenerate(cmd sglangcmd.Command) string {
-	if mode, ok := cmd.Value("--disaggregation-mode"); ok && mode != "null" {
-		return "a " + mode + " node takes requests from its router alone"
-	}
 	if cmd.Has("--is-embedding") {
 		return noGeneration
 	}
-	return ""
+	mode, _ := cmd.Value("--disaggregation-mode")
+	return routed(mode)
+}
+
+func routed(mode string) string {
+	if mode == "" || mode == "null" {
+		return ""
+	}
+	return "a " + mode + " node takes requests from its router alone"
 }
 
 func target(cmd sglangcmd.Command, s sglangcmd.Server) string {

@@ -56,7 +56,7 @@ type Prober struct {
 	client  *http.Client
 	turn    chan struct{} // capacity 1: held by the probe in flight
 	health  honesty       // of the one whose turn it is
-	model   bool          // it was asked whether the model generates; of the same
+	model   bool          // it was asked whether it may be asked for a generation; of the same
 }
 
 // New returns a prober. That a URL cannot be used is told by each answer.
@@ -144,7 +144,7 @@ func (p *Prober) ask(ctx context.Context) Answer {
 		return a
 	}
 	if p.health == unknown {
-		p.health = honestyOf(p.version(ctx))
+		p.health = honestyOf(p.info(ctx).Version)
 	}
 	switch {
 	case p.health == honest:
@@ -164,6 +164,8 @@ func (p *Prober) askServing(ctx context.Context) Answer {
 		p.model = true
 		if generates, known := p.generates(ctx); known && !generates {
 			p.options.NoGenerate = noGeneration
+		} else {
+			p.options.NoGenerate = routed(p.info(ctx).Disaggregation)
 		}
 	}
 	if p.options.NoGenerate != "" && !p.ownEndpoint() {
@@ -266,16 +268,23 @@ func (p *Prober) reason(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// version asks the server which SGLang it is; "" where it does not say so. A
-// server that hangs leaves it open.
-func (p *Prober) version(ctx context.Context) string {
+// told is what a server says of itself, as far as it matters here.
+type told struct {
+	Version        string  `json:"version"`
+	Disaggregation string  `json:"disaggregation_mode"`
+	Speculation    *string `json:"speculative_algorithm"`
+}
+
+func (t told) speculates() bool { return t.Speculation != nil && *t.Speculation != "" }
+
+// info asks the server what it is; empty where it does not say so. A server that
+// hangs leaves it open.
+func (p *Prober) info(ctx context.Context) (t told) {
 	for _, path := range []string{"/server_info", "/get_server_info"} {
-		var info struct{ Version string }
-		if err := p.fetch(ctx, path, &info); err == nil && info.Version != "" {
-			return strings.TrimSpace(info.Version)
-		} else if !isAnswer(err) {
-			return ""
+		if err := p.fetch(ctx, path, &t); err == nil && t != (told{}) || !isAnswer(err) {
+			break
 		}
 	}
-	return ""
+	t.Version = strings.TrimSpace(t.Version)
+	return t
 }

@@ -84,6 +84,7 @@ func TestAliveGeneratesNothingWhereItMustNot(t *testing.T) {
 		"model is not told": {Options{Version: "0.5.9"}, "", Up, "/health"},
 		"prefill node":      {Options{Version: "0.5.9", NoGenerate: "x"}, "", Early, "/v1/models"},
 		"reward model":      {Options{Version: "0.5.9"}, `{"is_generation": false}`, Early, "/v1/models"},
+		"behind a script":   {Options{}, "", Early, "/v1/models"},
 		"a person's own":    {Options{NoGenerate: "x"}, "", Up, "/mine"},
 	} {
 		var mu sync.Mutex
@@ -95,7 +96,9 @@ func TestAliveGeneratesNothingWhereItMustNot(t *testing.T) {
 			switch {
 			case r.URL.Path == "/model_info" && c.model != "":
 				fmt.Fprint(w, c.model)
-			case strings.HasSuffix(r.URL.Path, "model_info"):
+			case r.URL.Path == "/server_info" && name == "behind a script":
+				fmt.Fprint(w, `{"disaggregation_mode": "decode"}`)
+			case strings.HasSuffix(r.URL.Path, "_info"):
 				http.NotFound(w, r)
 			}
 		}))
@@ -318,6 +321,7 @@ func TestOptionsFor(t *testing.T) {
 		"--nnodes 2 --node-rank 1":      {Own: true, URL: "http://127.0.0.1:30000", Follower: true},
 		"--disaggregation-mode prefill": {Own: true, URL: "http://127.0.0.1:30000", NoGenerate: "a prefill node takes requests from its router alone"},
 		"--disaggregation-mode null":    {Own: true, URL: "http://127.0.0.1:30000"},
+		"--speculative-algorithm EAGLE": {Own: true, URL: "http://127.0.0.1:30000", Speculates: true},
 		"--is-embedding":                {Own: true, URL: "http://127.0.0.1:30000", NoGenerate: "an embedding or reward model generates nothing"},
 		"--ssl-certfile c --port 443":   {Own: true, URL: "https://127.0.0.1:443"},
 	} {
