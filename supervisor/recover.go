@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,75 +32,103 @@ type Healed struct {
 
 // Recover heals what launches left behind whose sglaunch has died, or that have
 // ended with processes that would not go: it ends the processes, then restores the
-// files that the launches had patched. It touches nothing of a launch that lives. `sglaunch recover`, systemd's ExecStartPre=
-// and ExecStopPost=, and every start of a launch call it.
+// files that the launches had patched. It touches nothing of a launch that lives.
+// `sglaunch recover`, systemd's ExecStartPre= and ExecStopPost=, and every start of a
+// launch call it.
 func Recover(ctx context.Context, dir statedir.Dir) ([]Healed, error) {
 	launches, err := dir.Launches("")
 	if err != nil {
 		return nil, err
 	}
-	healed := map[string]*Healed{}
-	var order []string
-	note := func(id string) *Healed {
-		if healed[id] == nil {
-			healed[id] = &Healed{Launch: id}
-			order = append(order, id)
-		}
-		return healed[id]
-	}
-	stuck := map[string]bool{} // launches with living processes: their files stay
-	var dead []LaunchRecord
+	h := healing{dir: dir, living: map[string]bool{}}
 	for _, l := range launches {
-		record, err := ReadLaunchRecord(l.Record())
-		switch {
-		case err != nil:
-			if lives := living(l); len(lives) > 0 && !errors.Is(err, fs.ErrNotExist) {
-				stuck[l.ID] = true
-				note(l.ID).Err = fmt.Sprintf("%v; whether sglaunch still runs it is not known, so these are left alone, to be ended by hand where it does not: %s",
-					err, strings.Join(lives, ", "))
-			}
-			continue
-		case !record.Ended.IsZero() && !record.mayHaveLeft():
-			continue
-		case record.alive():
-			stuck[l.ID] = true
-			continue
-		}
-		limit := machine.KillLimit
-		if !record.Ended.IsZero() {
-			limit = lookAgain
-		}
-		if killed, left := endLaunch(ctx, l, limit); killed > 0 || len(left) > 0 {
-			h := note(l.ID)
-			h.Killed, h.Left = killed, left
-			stuck[l.ID] = len(left) > 0
-		}
-		if !stuck[l.ID] && record.Ended.IsZero() {
-			record.Ended, record.Code, record.Reason = time.Now(), machine.CodeLater, history.KilledReason
-			if err := record.write(l.Record()); err != nil {
-				note(l.ID).Err = err.Error()
-			}
-			dead = append(dead, record)
-		}
+		h.launch(ctx, l)
 	}
-	bury(ctx, dir, dead)
-	return collect(ctx, dir, stuck, note, &order, healed)
+	h.bury(ctx)
+	err = h.files(ctx)
+	var all []Healed
+	for _, found := range h.found {
+		all = append(all, *found)
+	}
+	return all, err
+}
+
+// healing is one walk through the launches of a state directory.
+type healing struct {
+	dir    statedir.Dir
+	found  []*Healed
+	living map[string]bool // launches with living processes: their files stay
+	dead   []LaunchRecord  // those whose end is written now
+}
+
+// of is what was found of a launch so far.
+func (h *healing) of(id string) *Healed {
+	if i := slices.IndexFunc(h.found, func(f *Healed) bool { return f.Launch == id }); i >= 0 {
+		return h.found[i]
+	}
+	found := &Healed{Launch: id}
+	h.found = append(h.found, found)
+	return found
+}
+
+// launch ends what is left of one launch and writes down its end.
+func (h *healing) launch(ctx context.Context, l statedir.Launch) {
+	record, err := ReadLaunchRecord(l.Record())
+	ended := !record.Ended.IsZero()
+	switch {
+	case err != nil:
+		h.unread(l, err)
+		return
+	case ended && !record.mayHaveLeft():
+		return
+	case record.alive():
+		h.living[l.ID] = true
+		return
+	}
+	limit := machine.KillLimit
+	if ended {
+		limit = lookAgain
+	}
+	if killed, left := endLaunch(ctx, l, limit); killed > 0 || len(left) > 0 {
+		found := h.of(l.ID)
+		found.Killed, found.Left = killed, left
+		h.living[l.ID] = len(left) > 0
+	}
+	if h.living[l.ID] || ended {
+		return
+	}
+	record.Ended, record.Code, record.Reason = time.Now(), machine.CodeLater, history.KilledReason
+	if err := record.write(l.Record()); err != nil {
+		h.of(l.ID).Err = err.Error()
+	}
+	h.dead = append(h.dead, record)
+}
+
+// unread: of a launch whose record is damaged nobody knows whether sglaunch runs it.
+func (h *healing) unread(l statedir.Launch, err error) {
+	lives := living(l)
+	if len(lives) == 0 || errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	h.living[l.ID] = true
+	h.of(l.ID).Err = fmt.Sprintf("%v; whether sglaunch still runs it is not known, so these are left alone, to be ended by hand where it does not: %s",
+		err, strings.Join(lives, ", "))
 }
 
 // bury tells the history how dead launches ended. It is a convenience: what
 // the history does not take is not worth a word.
-func bury(ctx context.Context, dir statedir.Dir, dead []LaunchRecord) {
-	if len(dead) == 0 {
+func (h *healing) bury(ctx context.Context) {
+	if len(h.dead) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryLimit)
 	defer cancel()
-	db, err := history.Open(ctx, dir.History())
+	db, err := history.Open(ctx, h.dir.History())
 	if err != nil {
 		return
 	}
 	defer db.Close() // each record was taken or not
-	for _, r := range dead {
+	for _, r := range h.dead {
 		l := history.Launch{ID: r.ID, Name: r.Name, Ended: r.Ended, Code: &r.Code, Reason: r.Reason}
 		if db.RecordLaunch(ctx, l) != nil {
 			return
@@ -107,26 +136,22 @@ func bury(ctx context.Context, dir statedir.Dir, dead []LaunchRecord) {
 	}
 }
 
-func collect(ctx context.Context, dir statedir.Dir, stuck map[string]bool, note func(string) *Healed,
-	order *[]string, healed map[string]*Healed) ([]Healed, error) {
-	ledger, err := patch.OpenLedger(dir.Patches())
+// files restores what dead launches had patched.
+func (h *healing) files(ctx context.Context) error {
+	ledger, err := patch.OpenLedger(h.dir.Patches())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	reverted, err := ledger.Recover(ctx, func(o patch.Owner) bool {
-		return stuck[o.Launch] || o.BootID == proc.BootID() && proc.Alive(proc.ID{PID: o.PID, Start: o.StartTime})
+		return h.living[o.Launch] || o.BootID == proc.BootID() && proc.Alive(proc.ID{PID: o.PID, Start: o.StartTime})
 	})
 	for _, r := range reverted {
 		if len(r.Restored)+len(r.Drifted) > 0 {
-			h := note(r.Launch)
-			h.Restored, h.Drifted, h.Originals = r.Restored, r.Drifted, r.Originals
+			found := h.of(r.Launch)
+			found.Restored, found.Drifted, found.Originals = r.Restored, r.Drifted, r.Originals
 		}
 	}
-	var all []Healed
-	for _, id := range *order {
-		all = append(all, *healed[id])
-	}
-	return all, err
+	return err
 }
 
 // alive reports whether the shim of a launch still runs.
