@@ -376,10 +376,32 @@ Segmentation fault (core dumped)
     scheduler = Scheduler(server_args, port_args, gpu_id, tp_rank, dp_rank)
   File "/x/sglang/srt/model_executor/model_runner.py", line 191, in initialize
 `},
-	{"frames alone", "graph_capture ready=false failed=false cause=none", `
+	{"frames alone", "graph_capture ready=false failed=true cause=scheduler_exception", `
   File "/x/sglang/srt/model_executor/model_runner.py", line 2440, in init_device_graphs
     self.graph_runner = runners[self.device](self)
   File "/x/sglang/srt/foo.py", line 344, in __init__
+`},
+	{"a thread that somebody looked at", "graph_capture ready=false failed=false cause=none", `
+Thread 0x00007f95ca716740 (most recent call first):
+  File "/x/sglang/srt/model_executor/cuda_graph_runner.py", line 411 in capture
+  File "/x/sglang/srt/model_executor/model_runner.py", line 191 in initialize
+`},
+	{"a request's traceback in which the output ends", "serving ready=true failed=false cause=none", `
+[2026-06-09 03:35:23] ERROR:    Exception in ASGI application
+Traceback (most recent call last):
+  File "/x/sglang/srt/managers/tokenizer_manager.py", line 988, in handle_loop
+`},
+	{"a draft model's worker, cut", "weights_loaded ready=false failed=true cause=scheduler_exception", `
+[2025-08-11 12:58:54 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/x/sglang/srt/managers/scheduler.py", line 327, in __init__
+    self.draft_worker = EAGLEWorker(
+  File "/x/sglang/srt/speculative/eagle_worker.py", line 124, in __init__
+`},
+	{"a worker that failed, beside one that served", "ready ready=false failed=true cause=scheduler_exception", `
+(Worker pid=5) [2025-07-01 13:15:04 TP0] Cache flushed successfully!
+(Worker pid=7) [2025-07-01 13:15:06 TP1] Scheduler hit an exception: Traceback (most recent call last):
+(Worker pid=7)   File "/x/sglang/srt/managers/scheduler.py", line 2311, in run_scheduler_process
+(Worker pid=7)     scheduler.event_loop_overlap()
 `},
 	{"a dump, its deepest frame first", "graph_capture ready=false failed=true cause=segfault", `
 Fatal Python error: Segmentation fault

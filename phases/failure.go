@@ -60,6 +60,8 @@ type failure struct {
 	ours    bool   // a frame lies in sglang
 	logged  bool   // a log message in one line: whoever wrote it went on
 	frames  bool   // traceback frames were seen
+	dumped  bool   // they are of a dump: where a thread stood, not what it raised
+	begin   *fault // its first line, as an exception that nobody knows
 	files   []string
 	places  []*Rule // rules of the deepest frame that tell what exceptions raised there mean
 	message bool    // the last exception line has come; what follows is its text

@@ -18,6 +18,7 @@ func (t *Tracker) traceback(msg []byte, open *failure, inFrames bool) (done bool
 		}
 		if open != nil {
 			open.frames, open.message = true, false
+			open.dumped = open.dumped || t.line.dumped
 			open.ours = open.ours || bytes.Contains(msg, []byte("sglang/"))
 			open.keepFile(msg)
 			t.frame(open)
@@ -114,6 +115,7 @@ func (t *Tracker) openFailure() *failure {
 	f := l.node.fail(l.rank)
 	if f != nil {
 		f.source = string(l.h.source)
+		f.begin = t.unknown(l.h.msg, f)
 		f.handled = l.node.handled > 0 && l.line-l.node.handled <= 2
 		l.node.open[l.key] = f
 	}
@@ -145,21 +147,15 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 	if f != nil && f.harness {
 		return
 	}
-	x := &fault{rule: r, cause: genericCause, rank: l.rank, line: l.line, offset: l.offset, severity: SeverityFault, stamp: l.node.stamp}
-	if f != nil && f.rank != nil {
-		x.rank = f.rank
-	}
-	x.label = t.rankName(l.node, x.rank)
-	text := msg
+	x := t.unknown(msg, f)
 	if r == nil {
 		x.place = f.place(exceptionType(msg, true))
 	} else {
-		x.severity = r.Severity
-		if g := r.group(msg, groups, "text"); g != nil {
-			text = g
+		x.rule, x.severity = r, r.Severity
+		if text := r.group(msg, groups, "text"); text != nil {
+			x.text = clip(uncoloured(text), maxFaultText)
 		}
 	}
-	x.text = clip(uncoloured(text), maxFaultText)
 	if x.severity == SeverityClue {
 		x.cause = r.causeIn(l.node.phaseOf(x, f), l.node.begun)
 		t.clue(x)
@@ -175,6 +171,26 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 	l.node.settle(f)
 	l.node.settleFault(x, f)
 	t.faultNews(x, f)
+}
+
+// unknown makes a fault of the line that no rule knows.
+func (t *Tracker) unknown(text []byte, f *failure) *fault {
+	l := &t.line
+	x := &fault{cause: genericCause, rank: l.rank, line: l.line, offset: l.offset, severity: SeverityFault, stamp: l.node.stamp}
+	if f != nil && f.rank != nil {
+		x.rank = f.rank
+	}
+	x.label = t.rankName(l.node, x.rank)
+	x.text = clip(uncoloured(text), maxFaultText)
+	return x
+}
+
+// cut takes a traceback in which the output ends for an exception, where its frames
+// tell what the server was about. What was raised is not known.
+func (n *node) cut(f *failure) {
+	if f.best == nil && f.frames && f.ours && f.hint != nil && !f.dumped && !f.harness && !f.handled {
+		f.offer(f.begin)
+	}
 }
 
 // settle gives a failure's rank the phase in which it failed and its best fault

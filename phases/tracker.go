@@ -104,6 +104,7 @@ func (t *Tracker) Finish() []Observation {
 	t.split.finish(t.read)
 	for _, n := range t.nodes {
 		for _, key := range slices.Sorted(maps.Keys(n.open)) { // each may move the phase that the next one finds
+			n.cut(n.open[key])
 			n.end(key)
 		}
 	}
@@ -111,12 +112,17 @@ func (t *Tracker) Finish() []Observation {
 	return t.out
 }
 
-// Phase is that of the launch: of its slowest rank.
+// Phase is that of the launch: of its slowest rank. A node that failed and has told
+// nothing else is not held against the others.
 func (t *Tracker) Phase() Phase {
-	slowest := Serving
-	for i, n := range t.speaking() {
-		if p := n.ranks.phase(); i == 0 || p < slowest {
-			slowest = p
+	slowest, told := Starting, false
+	for _, n := range t.speaking() {
+		p := n.ranks.phase()
+		if p == Starting && !n.begun {
+			continue
+		}
+		if !told || p < slowest {
+			slowest, told = p, true
 		}
 	}
 	return slowest
