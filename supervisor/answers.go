@@ -14,7 +14,7 @@ import (
 
 // checkOutput asks the ready server for answers and says what is to be thought
 // of them. What the server is asked meanwhile is our doing: nobody is served.
-func (h *Hands) checkOutput(ctx context.Context, attempt int, size machine.CheckSize) machine.Body {
+func (h *hands) checkOutput(ctx context.Context, attempt int, size machine.CheckSize) machine.Body {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h.mu.Lock()
@@ -39,7 +39,7 @@ func (h *Hands) checkOutput(ctx context.Context, attempt int, size machine.Check
 }
 
 // stopAsking ends a check: the server it asks is about to be signalled.
-func (h *Hands) stopAsking() {
+func (h *hands) stopAsking() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.endCheck != nil {
@@ -49,7 +49,7 @@ func (h *Hands) stopAsking() {
 }
 
 // keepAnswers writes the answers down for a person.
-func (h *Hands) keepAnswers(attempt int, all []answers.Answer) error {
+func (h *hands) keepAnswers(attempt int, all []answers.Answer) error {
 	folder := h.attemptFolder(attempt).Evidence()
 	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
 		return err

@@ -31,7 +31,7 @@ const startOfLog = 64 << 20
 // setTuningAside puts the autotune caches aside that an attempt has used, so that
 // nobody loads again what gave wrong answers. Nothing is deleted. It is called
 // once no process of the attempt lives.
-func (h *Hands) setTuningAside(attempt int) {
+func (h *hands) setTuningAside(attempt int) {
 	caches, err := tuningCaches(h.attemptFolder(attempt).Log())
 	if err != nil {
 		h.note("patch", fmt.Sprintf("cannot put autotune caches aside: %v", err))

@@ -13,7 +13,7 @@ import (
 
 // takeAttempt makes the folder of an attempt, or takes the one that a
 // supervisor before made.
-func (h *Hands) takeAttempt(attempt int) {
+func (h *hands) takeAttempt(attempt int) {
 	h.makeFolder(attempt)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -24,19 +24,19 @@ func (h *Hands) takeAttempt(attempt int) {
 
 // attemptFolder names the folder of an attempt; what happens before the first
 // attempt is written beside it.
-func (h *Hands) attemptFolder(attempt int) statedir.Attempt {
+func (h *hands) attemptFolder(attempt int) statedir.Attempt {
 	return h.launch.Attempt(max(attempt, 1))
 }
 
 // makeFolder does not wait for a disk that hangs. What the disk refuses is no
 // error here: every write will say so.
-func (h *Hands) makeFolder(attempt int) {
+func (h *hands) makeFolder(attempt int) {
 	ctx, cancel := context.WithTimeout(h.ctx, folderMargin)
 	defer cancel()
 	<-within(ctx, func() error { _, err := h.launch.NewAttempt(attempt); return err })
 }
 
-func (h *Hands) attemptContext() context.Context {
+func (h *hands) attemptContext() context.Context {
 	ctx, cancel := context.WithCancel(h.ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,7 +48,7 @@ func (h *Hands) attemptContext() context.Context {
 }
 
 // endAttempt stops whatever watches the attempt.
-func (h *Hands) endAttempt() {
+func (h *hands) endAttempt() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ends != nil {
@@ -58,7 +58,7 @@ func (h *Hands) endAttempt() {
 }
 
 // member takes note of a process of the attempt.
-func (h *Hands) member(attempt int, p wire.Proc) {
+func (h *hands) member(attempt int, p wire.Proc) {
 	h.mu.Lock()
 	if attempt == h.attempt {
 		h.ours[p.PID] = true
@@ -68,7 +68,7 @@ func (h *Hands) member(attempt int, p wire.Proc) {
 }
 
 // isOurs reports whether a pid ever belonged to the attempt.
-func (h *Hands) isOurs(pid int) bool {
+func (h *hands) isOurs(pid int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ours[pid]

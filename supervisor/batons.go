@@ -29,7 +29,7 @@ const (
 
 // caches are those that the server of this launch may use, its private ones
 // included.
-func (h *Hands) caches() []string {
+func (h *hands) caches() []string {
 	command := h.parsed()
 	getenv := func(name string) string { v, _ := command.Getenv(name); return v }
 	return append(history.JITCaches(getenv), h.launch.private())
@@ -91,7 +91,7 @@ func (b *batons) clear(ctx context.Context) (done []string) {
 }
 
 // clearBatons does so within its limit; storage that hangs is left behind.
-func (h *Hands) clearBatons(ctx context.Context) {
+func (h *hands) clearBatons(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, batonLimit)
 	defer cancel()
 	for _, text := range <-within(ctx, func() []string { return h.watch.batons.clear(ctx) }) {
@@ -101,7 +101,7 @@ func (h *Hands) clearBatons(ctx context.Context) {
 
 // locks lists the compile locks that stand now, for the evidence; stale are, in
 // words, those that nobody holds.
-func (h *Hands) locks(ctx context.Context) (table, stale string) {
+func (h *hands) locks(ctx context.Context) (table, stale string) {
 	ctx, cancel := context.WithTimeout(ctx, batonLimit)
 	defer cancel()
 	var all, old []string

@@ -21,7 +21,7 @@ const snapshotLimit = 10 * time.Second
 
 // preflight looks at what the attempt will need. What is certain to fail is
 // refused; all else is told.
-func (h *Hands) preflight(ctx context.Context, attempt int, beside []machine.Neighbour) machine.Body {
+func (h *hands) preflight(ctx context.Context, attempt int, beside []machine.Neighbour) machine.Body {
 	var looked sync.WaitGroup
 	looked.Go(func() { h.launch.memory.measure(ctx, attempt) })
 	defer looked.Wait()
@@ -72,7 +72,7 @@ func RefusalCode(checks []preflight.Check) int {
 }
 
 // preflightInput collects what the checks look at; note tells of what takes time.
-func (h *Hands) preflightInput(ctx context.Context, note func(event, text string)) preflight.Input {
+func (h *hands) preflightInput(ctx context.Context, note func(event, text string)) preflight.Input {
 	in := preflight.Input{Argv: h.Argv, Env: h.Env, Dir: h.Dir, StateDir: h.State.State, Devices: h.Devices, Patched: len(h.Patches) > 0}
 	if h.Sampler == nil {
 		return in
@@ -90,7 +90,7 @@ func (h *Hands) preflightInput(ctx context.Context, note func(event, text string
 }
 
 // pick chooses the GPUs of this launch.
-func (h *Hands) pick(sample gpu.Sample) []gpu.GPU {
+func (h *hands) pick(sample gpu.Sample) []gpu.GPU {
 	if len(h.Devices) == 0 {
 		picked, _ := gpu.Devices(h.Argv, h.Env, h.Dir, sample.GPUs)
 		return picked
@@ -115,7 +115,7 @@ func advice(c preflight.Check) string {
 // `sglaunch check`. It tells too what a look at the answers will cost, and who may
 // read the status.
 func Check(ctx context.Context, s Setup, o machine.Options) []preflight.Check {
-	h := &Hands{Setup: s, ctx: ctx, gpus: gpu.Absent("not looked at")}
+	h := &hands{Setup: s, ctx: ctx, gpus: gpu.Absent("not looked at")}
 	if s.Sampler != nil {
 		h.gpus = gpu.Start(gpu.Options{Argv: s.Sampler})
 		defer h.gpus.Close()

@@ -25,7 +25,7 @@ func TestCloseLeavesBehindWhatHangs(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &Hands{ctx: ctx, orders: make(chan wire.Message), ending: ending}
+	h := &hands{ctx: ctx, orders: make(chan wire.Message), ending: ending}
 	cancel()
 	h.order(wire.Message{}) // returns, though nobody takes it any more
 

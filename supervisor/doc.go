@@ -9,7 +9,7 @@
 //
 //	serve.go setup.go       the life of one supervisor, and what it is given
 //	launch.go lock.go       a launch is begun, or taken up where the journal left it
-//	reader.go wishes.go diagnosis.go
+//	reader.go deadly.go wishes.go diagnosis.go
 //	                        the shim's messages and the server's output as events
 //	loop.go                 one goroutine, one timer, one order
 //	hands.go perform.go     the effects, each in a file of its own:

@@ -25,7 +25,7 @@ const memoryTries = 5
 // gather writes down what can be known about a failing attempt before its
 // processes are ended: the last lines of each rank, the process table, the
 // GPUs. Each part may fail without the others.
-func (h *Hands) gather(ctx context.Context, attempt int, a machine.GatherEvidence) machine.Body {
+func (h *hands) gather(ctx context.Context, attempt int, a machine.GatherEvidence) machine.Body {
 	folder := h.attemptFolder(attempt).Evidence()
 	if err := os.MkdirAll(folder, statedir.DirMode); err != nil {
 		return machine.Evidence{Diagnosis: h.reader.Diagnosis()}
@@ -79,7 +79,7 @@ func memoryTable(groups []machine.MemoryGroup, unknown error) string {
 	return b.String()
 }
 
-func (h *Hands) lastLines() string {
+func (h *hands) lastLines() string {
 	var b strings.Builder
 	lines := h.reader.LastLines()
 	ranks := make([]string, 0, len(lines))
@@ -93,7 +93,7 @@ func (h *Hands) lastLines() string {
 	return b.String()
 }
 
-func (h *Hands) processTable(ctx context.Context) string {
+func (h *hands) processTable(ctx context.Context) string {
 	var b strings.Builder
 	for _, e := range proc.Pictures(ctx, h.watch.ids()) {
 		fmt.Fprintln(&b, e)
@@ -102,7 +102,7 @@ func (h *Hands) processTable(ctx context.Context) string {
 }
 
 // gpuTable is what the driver says now, and who else is on the launch's GPUs.
-func (h *Hands) gpuTable(ctx context.Context) (table string, others []machine.Neighbour) {
+func (h *hands) gpuTable(ctx context.Context) (table string, others []machine.Neighbour) {
 	sample, err := h.gpus.Snapshot(ctx)
 	if err != nil {
 		return fmt.Sprintf("{\"error\": %q}\n", err.Error()), nil
@@ -115,7 +115,7 @@ func (h *Hands) gpuTable(ctx context.Context) (table string, others []machine.Ne
 	return string(data) + "\n", h.neighbours(sample)
 }
 
-func (h *Hands) explanation() string {
+func (h *hands) explanation() string {
 	report, ok := h.reader.Report()
 	if !ok {
 		return "null\n"

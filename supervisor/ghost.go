@@ -13,7 +13,7 @@ import (
 
 // neighbours looks at who else holds memory of the launch's GPUs; nothing where
 // nobody can tell.
-func (h *Hands) neighbours(sample gpu.Sample) []machine.Neighbour {
+func (h *hands) neighbours(sample gpu.Sample) []machine.Neighbour {
 	h.mu.Lock()
 	before := h.baseline
 	h.mu.Unlock()
@@ -36,7 +36,7 @@ const ghostPatience = 10 * time.Second
 
 // settled is a sample from before an attempt. Where a GPU of the launch looks
 // haunted it waits a while for a better one.
-func (h *Hands) settled(ctx context.Context, note func(event, text string)) (gpu.Sample, error) {
+func (h *hands) settled(ctx context.Context, note func(event, text string)) (gpu.Sample, error) {
 	asked, cancel := context.WithTimeout(ctx, snapshotLimit)
 	sample, err := h.gpus.Snapshot(asked)
 	cancel()
@@ -66,7 +66,7 @@ func haunted(gpus []gpu.GPU) bool {
 // stillThere refuses a start beside neighbours that left no room for the one
 // before and still hold most of what they held: nothing of the launch is on its
 // GPUs now.
-func (h *Hands) stillThere(in preflight.Input, beside []machine.Neighbour) []preflight.Check {
+func (h *hands) stillThere(in preflight.Input, beside []machine.Neighbour) []preflight.Check {
 	if in.GPUs == nil {
 		return nil
 	}

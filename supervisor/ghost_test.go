@@ -11,7 +11,7 @@ import (
 // The next start waits as long as a neighbour holds most of what he held.
 func TestStillThere(t *testing.T) {
 	const gib = 1 << 30
-	h := &Hands{Setup: Setup{Devices: []string{"GPU-a"}}}
+	h := &hands{Setup: Setup{Devices: []string{"GPU-a"}}}
 	beside := []machine.Neighbour{{GPU: 0, Before: 30 * gib, Grown: 10 * gib}}
 	for name, c := range map[string]struct {
 		used   uint64

@@ -17,7 +17,7 @@ type gpuRecord struct {
 }
 
 // record keeps a sample beside the output of the attempt that it belongs to.
-func (h *Hands) record(s gpu.Sample) {
+func (h *hands) record(s gpu.Sample) {
 	h.mu.Lock()
 	attempt := h.attempt
 	h.mu.Unlock()
@@ -40,7 +40,7 @@ type sampleLine struct {
 }
 
 // writeSamples keeps the samples of each attempt in a file of its own.
-func (h *Hands) writeSamples() {
+func (h *hands) writeSamples() {
 	var file appender
 	each(h.samples, h.ending, func(s sampleLine) {
 		file.to(h.attemptFolder(s.attempt).GPUs())

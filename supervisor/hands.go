@@ -11,14 +11,14 @@ import (
 	"sglaunch/supervisor/machine"
 )
 
-// Hands performs effects. Each that takes time runs in a goroutine of its own
+// hands performs effects. Each that takes time runs in a goroutine of its own
 // under its own limit and posts its result; none holds the loop.
-type Hands struct {
+type hands struct {
 	Setup
 	ctx    context.Context
 	conn   *wire.Conn
-	loop   *Loop
-	reader *Reader
+	loop   *loop
+	reader *reader
 	launch *launch
 
 	restarts int          // of the supervisor
@@ -65,9 +65,9 @@ const (
 	folderMargin = time.Second     // for the folder of an attempt to be made
 )
 
-func newHands(ctx context.Context, conn *wire.Conn, s Setup, l *launch) *Hands {
+func newHands(ctx context.Context, conn *wire.Conn, s Setup, l *launch) *hands {
 	ctx, endWork := context.WithCancel(ctx)
-	h := &Hands{
+	h := &hands{
 		Setup: s, ctx: ctx, endWork: endWork, conn: conn, launch: l, leave: make(chan string, 1), ending: make(chan struct{}),
 		orders: make(chan wire.Message, orderDepth), records: make(chan envelope, recordDepth), samples: make(chan sampleLine, 64),
 		ours: map[int]bool{}, gpus: gpu.Absent("not looked at"),
@@ -77,13 +77,13 @@ func newHands(ctx context.Context, conn *wire.Conn, s Setup, l *launch) *Hands {
 }
 
 // settings are those in force; a reload replaces them as a whole.
-func (h *Hands) settings() *Settings { return h.live.Load() }
+func (h *hands) settings() *Settings { return h.live.Load() }
 
 // begin takes up the work: on a launch that already runs, its output is
 // followed from where the supervisor before stopped.
-func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
+func (h *hands) begin(loop *loop, hello *wire.Hello, l *launch) {
 	h.loop = loop
-	h.reader = NewReader(h.conn, h.settings().Rules, hello, loop.Post)
+	h.reader = newReader(h.conn, h.settings().Rules, hello, loop.Post)
 	h.restarts = hello.Restarts
 	h.reread.attempt, h.reread.to = hello.Attempt, hello.Output
 	h.reader.OnOutput = h.output
@@ -124,7 +124,7 @@ func (h *Hands) begin(loop *Loop, hello *wire.Hello, l *launch) {
 
 // close ends what is under way and writes what was told. Work that hangs, on a
 // disk or a driver, is left behind: what it still says goes nowhere.
-func (h *Hands) close() {
+func (h *hands) close() {
 	h.endAttempt()
 	h.front.close()
 	_ = h.gpus.Close() // what a hanging driver leaves behind is named by the source itself

@@ -68,7 +68,7 @@ func (w *watcher) worsened(sample gpu.Sample) {
 // kernelNews reads the kernel log since the attempt began. What the driver has
 // not told itself is told now; killed is the word that the kernel ended one of
 // ours for want of memory.
-func (h *Hands) kernelNews(ctx context.Context) (text, killed string) {
+func (h *hands) kernelNews(ctx context.Context) (text, killed string) {
 	h.mu.Lock()
 	since, gpus := h.since, h.baseline
 	h.mu.Unlock()

@@ -23,7 +23,7 @@ func TestOnlyOurOwnXidsCount(t *testing.T) {
 		"where all are ours":    {[]string{"GPU-a", "GPU-b", "GPU-c"}, gpu.Xid{Index: -1}, true},
 		"where none is known":   {[]string{"GPU-x"}, gpu.Xid{UUID: "GPU-a"}, true},
 	} {
-		w := newWatcher(&Hands{Setup: Setup{Devices: c.devices}})
+		w := newWatcher(&hands{Setup: Setup{Devices: c.devices}})
 		if got := w.ours(c.xid, sample); got != c.ours {
 			t.Errorf("%s: got %v", name, got)
 		}

@@ -17,7 +17,7 @@ var errShimGone = errors.New("the shim has died")
 // lastRites ends everything after the shim has died: the supervisor is the
 // only one left who knows what belongs to the attempt. A launch that is not wholly
 // cleared away gets no end in its record: `sglaunch recover` has still to do it.
-func (h *Hands) lastRites(cause error) error {
+func (h *hands) lastRites(cause error) error {
 	h.endAttempt()
 	h.mu.Lock()
 	attempt := h.attempt
@@ -39,7 +39,7 @@ func (h *Hands) lastRites(cause error) error {
 
 // clearAway ends what is left of the attempt and restores the files, and says how
 // far that came.
-func (h *Hands) clearAway(attempt int, cause error) (code int, why string, err error) {
+func (h *hands) clearAway(attempt int, cause error) (code int, why string, err error) {
 	left := endAttemptOf(h.ctx, h.launch.Launch, attempt)
 	if len(left) > 0 {
 		return machine.CodeHeld, fmt.Sprintf("processes would not go: %v", left),

@@ -24,7 +24,7 @@ type launch struct {
 	ledger  *patch.Ledger
 	lock    *flock.Flock // on the name
 	memory  *memory
-	tell    func(text string) // to a person; until there are Hands
+	tell    func(text string) // to a person; until there are hands
 	machine *machine.Machine
 	journal *journal.Journal
 	seen    map[int]int // observations of each attempt that the journal holds

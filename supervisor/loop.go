@@ -10,19 +10,19 @@ import (
 	"sglaunch/supervisor/machine"
 )
 
-// Performer does what the machine wants done. Perform never waits: what takes
+// performer does what the machine wants done. Perform never waits: what takes
 // time goes on elsewhere, and its result comes back through the loop's Post.
-type Performer interface {
+type performer interface {
 	Perform(machine.Effect)
 }
 
-// Loop is the one goroutine that owns the machine. It merges the news of all
+// loop is the one goroutine that owns the machine. It merges the news of all
 // senders into one order, arms one timer from the machine's one deadline, and
 // hands out the effects.
-type Loop struct {
+type loop struct {
 	machine *machine.Machine
 	journal *journal.Journal
-	perform Performer
+	perform performer
 	// OnView is told of the machine's state after each step, before the
 	// effects are performed. It must return at once; nil = nobody looks.
 	OnView func(machine.View)
@@ -49,11 +49,12 @@ type news struct {
 // wait, which delays news but loses none.
 const newsDepth = 256
 
-// NewLoop returns a loop over m. A nil journal keeps no record.
-func NewLoop(m *machine.Machine, j *journal.Journal, p Performer) *Loop {
-	return &Loop{
+// newLoop returns a loop over m. A nil journal keeps no record.
+func newLoop(m *machine.Machine, j *journal.Journal, p performer) *loop {
+	return &loop{
 		machine: m, journal: j, perform: p, begun: time.Now(),
-		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), pings: make(chan func(), 1), done: make(chan struct{}), leave: make(chan struct{}),
+		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), pings: make(chan func(), 1),
+		done: make(chan struct{}), leave: make(chan struct{}),
 	}
 }
 
@@ -62,14 +63,14 @@ func NewLoop(m *machine.Machine, j *journal.Journal, p Performer) *Loop {
 const rotateAfter = 50_000
 
 // goOn continues the count of a supervisor before this one. Call it before Run.
-func (l *Loop) goOn(seq uint64, seen map[int]int) {
+func (l *loop) goOn(seq uint64, seen map[int]int) {
 	l.seq = seq
 	maps.Copy(l.seen, seen)
 }
 
 // Post gives the loop one fact about an attempt (0: about the launch itself).
 // It may be called from any goroutine and does nothing once the loop has ended.
-func (l *Loop) Post(attempt int, body machine.Body) {
+func (l *loop) Post(attempt int, body machine.Body) {
 	select {
 	case l.news <- news{attempt, body, l.now()}:
 	case <-l.done:
@@ -79,7 +80,7 @@ func (l *Loop) Post(attempt int, body machine.Body) {
 // Ping has the loop itself answer between two steps: a loop that hangs does not.
 // Where it has ended, what follows has limits of its own, and the answer is given
 // at once. It may be called from any goroutine and never waits for the loop.
-func (l *Loop) Ping(answer func()) {
+func (l *loop) Ping(answer func()) {
 	select {
 	case <-l.done:
 		answer()
@@ -94,20 +95,20 @@ func (l *Loop) Ping(answer func()) {
 
 // Leave ends the loop though the launch goes on; Run then returns no exit code
 // of any meaning. Call it once.
-func (l *Loop) Leave() { close(l.leave) }
+func (l *loop) Leave() { close(l.leave) }
 
 // Done is closed when the loop has ended.
-func (l *Loop) Done() <-chan struct{} { return l.done }
+func (l *loop) Done() <-chan struct{} { return l.done }
 
 // now is the time of the wall clock at the loop's start plus what a clock that
 // only runs forward has counted since: a corrected clock ends no patience.
-func (l *Loop) now() time.Time {
+func (l *loop) now() time.Time {
 	return l.begun.Round(0).Add(time.Since(l.begun))
 }
 
-// Run takes what is first, in this order, and then everything that is posted until the machine has
-// ended, and returns the exit code.
-func (l *Loop) Run(first ...machine.Body) int {
+// Run takes what is first, in this order, and then everything that is posted until the
+// machine has ended, and returns the exit code.
+func (l *loop) Run(first ...machine.Body) int {
 	defer close(l.done)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -137,7 +138,7 @@ func (l *Loop) Run(first ...machine.Body) int {
 	}
 }
 
-func (l *Loop) tick(deadline time.Time) {
+func (l *loop) tick(deadline time.Time) {
 	at := l.now()
 	if at.Before(deadline) {
 		return // a timer that was already on its way when it was armed anew
@@ -148,7 +149,7 @@ func (l *Loop) tick(deadline time.Time) {
 	}
 }
 
-func (l *Loop) step(n news) {
+func (l *loop) step(n news) {
 	l.seq++
 	e := machine.Event{Seq: l.seq, At: n.at, Attempt: n.attempt, Roll: rand.Float64(), Body: n.body}
 	effects := l.machine.Step(e)
@@ -163,7 +164,7 @@ func (l *Loop) step(n news) {
 
 // record journals a step and, from time to time, lets the journal begin anew
 // from what the machine knows.
-func (l *Loop) record(e machine.Event, effects []machine.Effect) {
+func (l *loop) record(e machine.Event, effects []machine.Effect) {
 	if _, ok := e.Body.(machine.Seen); ok {
 		l.seen[e.Attempt]++
 	}

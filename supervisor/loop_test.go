@@ -18,7 +18,7 @@ import (
 // gives it, and all that was asked for is remembered.
 type fakeHands struct {
 	mu     sync.Mutex
-	loop   *Loop
+	loop   *loop
 	done   []machine.Act
 	answer func(attempt int, a machine.Act) machine.Body // nil = no answer
 }
@@ -84,7 +84,7 @@ func TestLoopEndsSilentLaunches(t *testing.T) {
 			}
 			return obedient(attempt, a)
 		}
-		hands.loop = NewLoop(newMachine(t, options), nil, hands)
+		hands.loop = newLoop(newMachine(t, options), nil, hands)
 		begun := time.Now()
 		code := hands.loop.Run(machine.Begin{})
 		if code != machine.CodeLater {
@@ -111,7 +111,7 @@ func TestLoopKeepsMovingLaunch(t *testing.T) {
 			}
 			return obedient(attempt, a)
 		}
-		hands.loop = NewLoop(newMachine(t, options), nil, hands)
+		hands.loop = newLoop(newMachine(t, options), nil, hands)
 		go func() {
 			time.Sleep(time.Second)
 			for i := range 40 {
@@ -138,7 +138,7 @@ func TestLoopAnswersPings(t *testing.T) {
 		answer := func() { answers++ }
 		goesOn := make(chan struct{})
 		hands := &fakeHands{answer: func(int, machine.Act) machine.Body { <-goesOn; return nil }}
-		loop := NewLoop(newMachine(t, machine.DefaultOptions()), nil, hands)
+		loop := newLoop(newMachine(t, machine.DefaultOptions()), nil, hands)
 		go loop.Run(machine.Begin{})
 		for range 3 {
 			synctest.Wait()
@@ -169,7 +169,7 @@ func TestLoopRotatesTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	hands := &fakeHands{answer: func(int, machine.Act) machine.Body { return nil }}
-	loop := NewLoop(newMachine(t, machine.DefaultOptions()), j, hands)
+	loop := newLoop(newMachine(t, machine.DefaultOptions()), j, hands)
 	hands.loop = loop
 	loop.rotateAfter = 10
 	for range 25 {

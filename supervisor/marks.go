@@ -52,7 +52,7 @@ func TellWrong(m history.Wrong) string {
 }
 
 // lookAtKit finds out about GPUs and FlashInfer before a patch is applied.
-func (h *Hands) lookAtKit(ctx context.Context) kit {
+func (h *hands) lookAtKit(ctx context.Context) kit {
 	h.mu.Lock()
 	devices := h.baseline
 	h.mu.Unlock()
@@ -106,7 +106,7 @@ func FlashInfer(ctx context.Context, in patch.Interpreter) string {
 }
 
 // withKit adds to a verdict on a patch's answers what it holds for.
-func (h *Hands) withKit(r machine.Report) machine.Report {
+func (h *hands) withKit(r machine.Report) machine.Report {
 	name, _ := r.Fields["patch"].(string)
 	if r.Event != "patch" || r.Fields["output_checked"] == nil || name == "" {
 		return r

@@ -80,7 +80,7 @@ func (r *remembering) play(a *honest, actions ...string) {
 	}
 }
 
-// hear is what Hands and the reader's hook do, in the order of the events.
+// hear is what hands and the reader's hook do, in the order of the events.
 func (r *remembering) hear(a *honest, before int) {
 	for _, e := range a.log[before:] {
 		if s, ok := e.Body.(machine.Seen); ok {

@@ -43,7 +43,7 @@ func (w *watcher) askedByUs() (done func()) {
 }
 
 // output looks at a stretch of output before it is interpreted.
-func (h *Hands) output(attempt int, end int64, part []byte) {
+func (h *hands) output(attempt int, end int64, part []byte) {
 	if h.OnOutput != nil {
 		h.OnOutput(part)
 	}

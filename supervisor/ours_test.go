@@ -13,7 +13,7 @@ import (
 // from the loop's channel.
 func watching(t *testing.T) *watcher {
 	t.Helper()
-	h := &Hands{loop: NewLoop(nil, nil, nil)}
+	h := &hands{loop: newLoop(nil, nil, nil)}
 	h.live.Store(&Settings{})
 	w := newWatcher(h)
 	h.watch = w

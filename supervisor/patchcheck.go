@@ -20,7 +20,7 @@ const patchCheck = "patch"
 // checkPatches says of each file of each patch what the launch would do with it.
 // As in a launch, the other checks come first: which patches are left out depends
 // on the GPUs.
-func (h *Hands) checkPatches(ctx context.Context) []preflight.Check {
+func (h *hands) checkPatches(ctx context.Context) []preflight.Check {
 	if _, inside := container.Find(h.Argv); inside || len(h.Patches) == 0 {
 		return nil // the check of a container has said that patches do not reach it
 	}

@@ -16,7 +16,7 @@ import (
 // applyPatches puts the launch's patches on disk, all of them or, where one
 // says run-unpatched, those that fit. It says of every start which files keep a
 // patch, this launch's or an earlier one's.
-func (h *Hands) applyPatches(ctx context.Context, without []string) machine.Body {
+func (h *hands) applyPatches(ctx context.Context, without []string) machine.Body {
 	defer h.noteKept(func(string) bool { return true })
 	wanted, marked := h.wanted(ctx, without)
 	if len(wanted) == 0 {
@@ -36,7 +36,7 @@ func (h *Hands) applyPatches(ctx context.Context, without []string) machine.Body
 
 // wanted are the patches of the launch without those that the machine leaves
 // out and those that are known to give wrong answers on this machine.
-func (h *Hands) wanted(ctx context.Context, without []string) (wanted []patch.Patch, marked []string) {
+func (h *hands) wanted(ctx context.Context, without []string) (wanted []patch.Patch, marked []string) {
 	for _, p := range h.Patches {
 		if !slices.Contains(without, p.Label()) {
 			wanted = append(wanted, p)
@@ -59,7 +59,7 @@ func (h *Hands) wanted(ctx context.Context, without []string) (wanted []patch.Pa
 
 // fittingPlan plans the patches; those that cannot be used are left out where
 // their policy allows it.
-func (h *Hands) fittingPlan(ctx context.Context, in patch.Interpreter, wanted []patch.Patch) (*patch.Plan, []string, error) {
+func (h *hands) fittingPlan(ctx context.Context, in patch.Interpreter, wanted []patch.Patch) (*patch.Plan, []string, error) {
 	var skipped []string
 	for {
 		plan, err := patch.MakePlan(ctx, h.launch.ledger, in, wanted)
@@ -93,7 +93,7 @@ func verdictOn(t patch.Target) string {
 	return "refused"
 }
 
-func (h *Hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patch, skipped []string) machine.Body {
+func (h *hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patch, skipped []string) machine.Body {
 	h.order(wire.Message{Type: wire.Lease, Text: h.launch.ID})
 	applied, err := h.launch.ledger.Apply(ctx, plan, h.owner())
 	switch {
@@ -123,7 +123,7 @@ func (h *Hands) apply(ctx context.Context, plan *patch.Plan, wanted []patch.Patc
 
 // factsOf is what a new supervisor knows of the patches that an earlier one
 // applied.
-func (h *Hands) factsOf(active []machine.ActivePatch) map[string]patch.Facts {
+func (h *hands) factsOf(active []machine.ActivePatch) map[string]patch.Facts {
 	facts := map[string]patch.Facts{}
 	for _, a := range active {
 		facts[a.Name] = patch.Facts{Patch: policyOf(h.Patches, a.Name), InPlace: true, Argv: h.command.Args}
@@ -156,7 +156,7 @@ func policyOf(patches []patch.Patch, name string) patch.Patch {
 	return patch.Patch{}
 }
 
-func (h *Hands) owner() patch.Owner {
+func (h *hands) owner() patch.Owner {
 	return patch.Owner{
 		PID: h.launch.record.Shim.PID, StartTime: h.launch.record.Shim.Start,
 		BootID: proc.BootID(), Launch: h.launch.ID,
@@ -173,7 +173,7 @@ func (s Setup) interpreter(ctx context.Context) (patch.Interpreter, error) {
 
 // revertPatches restores every file that the launch has changed.
 // The autotune caches of an attempt with wrong answers are put aside with it.
-func (h *Hands) revertPatches(ctx context.Context, attempt int, setAside bool) machine.Body {
+func (h *hands) revertPatches(ctx context.Context, attempt int, setAside bool) machine.Body {
 	if setAside {
 		h.setTuningAside(attempt)
 	}
@@ -193,7 +193,7 @@ func (h *Hands) revertPatches(ctx context.Context, attempt int, setAside bool) m
 
 // takeBack is the ledger's Revert. A launch without patches needs no ledger: it
 // lies on a disk that may hang, or is gone.
-func (h *Hands) takeBack(ctx context.Context) (*patch.Reverted, error) {
+func (h *hands) takeBack(ctx context.Context) (*patch.Reverted, error) {
 	if len(h.Patches) == 0 {
 		return &patch.Reverted{}, nil
 	}
@@ -213,7 +213,7 @@ func notReverted(r *patch.Reverted, err error) string {
 }
 
 // noteKept says of files that keep a patch, by the user's wish, how it ends.
-func (h *Hands) noteKept(which func(path string) bool) {
+func (h *hands) noteKept(which func(path string) bool) {
 	held, err := h.launch.ledger.Status()
 	if err != nil {
 		return // whoever needs the ledger next says so

@@ -10,7 +10,7 @@ import (
 )
 
 // Perform hands an effect to whoever does it.
-func (h *Hands) Perform(e machine.Effect) {
+func (h *hands) Perform(e machine.Effect) {
 	switch a := e.Body.(type) {
 	case machine.Report:
 		h.report(e.Attempt, a)
@@ -43,7 +43,7 @@ func (h *Hands) Perform(e machine.Effect) {
 }
 
 // do runs work aside and posts its result.
-func (h *Hands) do(attempt int, limit time.Duration, work func(context.Context) machine.Body) {
+func (h *hands) do(attempt int, limit time.Duration, work func(context.Context) machine.Body) {
 	h.work.Go(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, limit)
 		defer cancel()
@@ -52,7 +52,7 @@ func (h *Hands) do(attempt int, limit time.Duration, work func(context.Context) 
 }
 
 // order queues a message to the shim.
-func (h *Hands) order(m wire.Message) {
+func (h *hands) order(m wire.Message) {
 	m.At = time.Now()
 	select {
 	case h.orders <- m:
@@ -60,7 +60,7 @@ func (h *Hands) order(m wire.Message) {
 	}
 }
 
-func (h *Hands) sendOrders() {
+func (h *hands) sendOrders() {
 	each(h.orders, h.ending, func(m wire.Message) {
 		_ = h.conn.Send(m) // a shim that is gone is found by the reader
 	})

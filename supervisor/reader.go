@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +18,10 @@ import (
 	"sglaunch/supervisor/machine"
 )
 
-// Reader turns what the shim sends into events: its messages one to one, the
+// reader turns what the shim sends into events: its messages one to one, the
 // output through the tracker. It is one goroutine, so that the order of facts
 // is the order in which the shim learnt them.
-type Reader struct {
+type reader struct {
 	conn  *wire.Conn
 	rules *phases.RuleSet
 	post  func(attempt int, body machine.Body)
@@ -60,15 +59,15 @@ type Reader struct {
 }
 
 // Counts are the bytes of output so far. It may be called from any goroutine.
-func (r *Reader) Counts() serve.Output {
+func (r *reader) Counts() serve.Output {
 	return serve.Output{Bytes: r.bytes.Load(), Lost: r.lost.Load()}
 }
 
-// NewReader returns a reader of the shim's messages. seen says how many
+// newReader returns a reader of the shim's messages. seen says how many
 // observations of each attempt are in the journal already; they are not posted
 // again.
-func NewReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post func(int, machine.Body)) *Reader {
-	r := &Reader{
+func newReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post func(int, machine.Body)) *reader {
+	r := &reader{
 		conn: conn, rules: rules, post: post,
 		suspect: hello.Suspect, deadly: hello.Skip,
 	}
@@ -80,7 +79,7 @@ func NewReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post f
 
 // Follow asks the shim for the output of an attempt from its first byte on; of
 // the observations the first skip are known already.
-func (r *Reader) Follow(attempt, skip int) error {
+func (r *reader) Follow(attempt, skip int) error {
 	r.mu.Lock()
 	r.attempt, r.skip, r.next, r.tracker = attempt, skip, 0, phases.NewTracker(r.rules)
 	r.mu.Unlock()
@@ -88,7 +87,7 @@ func (r *Reader) Follow(attempt, skip int) error {
 }
 
 // UseRules has attempts that begin from now on read by other rules.
-func (r *Reader) UseRules(rules *phases.RuleSet) {
+func (r *reader) UseRules(rules *phases.RuleSet) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rules = rules
@@ -97,7 +96,7 @@ func (r *Reader) UseRules(rules *phases.RuleSet) {
 // Run reads until the shim is gone. It returns nil when the connection was
 // closed by the shim's end. It is called in a goroutine of its own, whose thread ends
 // with it.
-func (r *Reader) Run() error {
+func (r *reader) Run() error {
 	standBack()
 	for {
 		m, out, err := r.conn.Receive()
@@ -130,7 +129,7 @@ func standBack() {
 
 // output gives a stretch to the tracker. The shim is told before and after, so
 // that it knows which bytes a supervisor died of.
-func (r *Reader) output(o wire.Output) {
+func (r *reader) output(o wire.Output) {
 	r.bytes.Add(int64(len(o.Data)))
 	for len(o.Data) > 0 {
 		n := r.stretch(o)
@@ -155,51 +154,9 @@ func (r *Reader) output(o wire.Output) {
 // hearingPace is how often it is told that a server which has ended is still read.
 const hearingPace = time.Second
 
-// stretch is how much of the output is taken at once: everything, but never
-// over the edge of a deadly range, and a suspect range line by line.
-func (r *Reader) stretch(o wire.Output) int {
-	n := len(o.Data)
-	edge := func(at int64) {
-		if d := at - o.Offset; d > 0 && d < int64(n) {
-			n = int(d)
-		}
-	}
-	for _, d := range r.deadly {
-		if d.Attempt == o.Attempt {
-			edge(d.From)
-			edge(d.To)
-		}
-	}
-	s := r.suspect
-	if s == nil || s.Attempt != o.Attempt {
-		return n
-	}
-	edge(s.From)
-	edge(s.To)
-	if o.Offset >= s.From && o.Offset < s.To {
-		if end := bytes.IndexByte(o.Data[:n], '\n'); end >= 0 {
-			n = end + 1
-		}
-	}
-	return n
-}
-
-func (r *Reader) isDeadly(attempt int, offset int64) bool {
-	for _, d := range r.deadly {
-		if d.Attempt == attempt && offset >= d.From && offset < d.To {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *Reader) mark(m wire.Message) {
-	_ = r.conn.Send(m) // a shim that is gone is found by Receive
-}
-
 // feed gives a part of the output to the tracker. What the shim could not keep, or
 // what nobody may read, is missing before it.
-func (r *Reader) feed(attempt int, offset int64, data []byte) {
+func (r *reader) feed(attempt int, offset int64, data []byte) {
 	r.mu.Lock()
 	if attempt != r.attempt || r.tracker == nil {
 		r.mu.Unlock()
@@ -215,7 +172,7 @@ func (r *Reader) feed(attempt int, offset int64, data []byte) {
 	r.tell(attempt, observed)
 }
 
-func (r *Reader) tell(attempt int, observed []phases.Observation) {
+func (r *reader) tell(attempt int, observed []phases.Observation) {
 	for _, o := range observed {
 		o.Text = mask.String(o.Text) // what is derived from the output is masked from here on
 		known := r.skip > 0
@@ -232,7 +189,7 @@ func (r *Reader) tell(attempt int, observed []phases.Observation) {
 	}
 }
 
-func (r *Reader) message(m *wire.Message) {
+func (r *reader) message(m *wire.Message) {
 	switch m.Type {
 	case wire.Spawned:
 		if err := r.Follow(m.Attempt, 0); err != nil {
@@ -275,7 +232,7 @@ func (r *Reader) message(m *wire.Message) {
 	}
 }
 
-func (r *Reader) trouble(text string) {
+func (r *reader) trouble(text string) {
 	if r.OnTrouble != nil {
 		r.OnTrouble(text)
 	}
@@ -283,7 +240,7 @@ func (r *Reader) trouble(text string) {
 
 // drained ends the tracker's work on an attempt: the last, unterminated line
 // counts, and the diagnosis is complete.
-func (r *Reader) drained(m *wire.Message) {
+func (r *reader) drained(m *wire.Message) {
 	r.mu.Lock()
 	var observed []phases.Observation
 	if m.Attempt == r.attempt && r.tracker != nil {
@@ -296,14 +253,14 @@ func (r *Reader) drained(m *wire.Message) {
 
 // Diagnosis is what the output of the current attempt says so far. It may be
 // called from any goroutine.
-func (r *Reader) Diagnosis() machine.Diagnosis {
+func (r *reader) Diagnosis() machine.Diagnosis {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return diagnose(r.tracker)
 }
 
 // Report is the whole answer of `sglaunch explain` about the current attempt.
-func (r *Reader) Report() (phases.Report, bool) {
+func (r *reader) Report() (phases.Report, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tracker == nil {
@@ -313,7 +270,7 @@ func (r *Reader) Report() (phases.Report, bool) {
 }
 
 // LastLines are the newest lines of each rank of the current attempt.
-func (r *Reader) LastLines() map[string][]string {
+func (r *reader) LastLines() map[string][]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	lines := map[string][]string{}

@@ -26,7 +26,7 @@ func heard(t *testing.T, hello wire.Hello, send func(shim *wire.Conn)) (all []ma
 			}
 		}
 	}()
-	r := NewReader(wire.NewConn(ours), phases.BuiltinRules(), &hello, func(_ int, b machine.Body) { all = append(all, b) })
+	r := newReader(wire.NewConn(ours), phases.BuiltinRules(), &hello, func(_ int, b machine.Body) { all = append(all, b) })
 	done := make(chan error)
 	go func() { done <- r.Run() }()
 	_ = shim.Send(wire.Message{Type: wire.Spawned, Attempt: 1, Proc: &wire.Proc{PID: 1}})
@@ -124,7 +124,7 @@ func TestReadingStandsBack(t *testing.T) {
 	before := nice()
 	ours, theirs := net.Pipe()
 	var reading int
-	r := NewReader(wire.NewConn(ours), nil, &wire.Hello{}, func(int, machine.Body) { reading = nice() })
+	r := newReader(wire.NewConn(ours), nil, &wire.Hello{}, func(int, machine.Body) { reading = nice() })
 	done := make(chan error)
 	go func() { done <- r.Run() }()
 	shim := wire.NewConn(theirs)

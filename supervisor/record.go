@@ -91,9 +91,9 @@ func overwrite(path string, v any) error {
 	return errors.Join(err, f.Sync())
 }
 
-// AttemptRecord is result.json of an attempt: how it went, in the words of the
+// attemptRecord is result.json of an attempt: how it went, in the words of the
 // vocabulary.
-type AttemptRecord struct {
+type attemptRecord struct {
 	V       int       `json:"v"`
 	Time    time.Time `json:"time"`
 	Launch  string    `json:"launch"`

@@ -18,7 +18,7 @@ const releasePoll = time.Second
 // awaitRelease waits until nothing of the attempt holds GPU memory or ports
 // and the next attempt finds what this one found. What is not known is not
 // waited for.
-func (h *Hands) awaitRelease(ctx context.Context) machine.Body {
+func (h *hands) awaitRelease(ctx context.Context) machine.Body {
 	begun := time.Now()
 	h.clearBatons(ctx) // nobody of the attempt lives
 	for {
@@ -36,7 +36,7 @@ func (h *Hands) awaitRelease(ctx context.Context) machine.Body {
 
 // held names what is still held; "" = all that can be seen is free. foreign:
 // by somebody else, so that the next attempt may wait for it.
-func (h *Hands) held(ctx context.Context) (holder string, foreign bool) {
+func (h *hands) held(ctx context.Context) (holder string, foreign bool) {
 	if text, foreign := h.gpuHeld(ctx); text != "" {
 		return text, foreign
 	}
@@ -49,7 +49,7 @@ func (h *Hands) held(ctx context.Context) (holder string, foreign bool) {
 }
 
 // watermark takes note of what the attempt holds: the next needs as much.
-func (h *Hands) watermark(s gpu.Sample) {
+func (h *hands) watermark(s gpu.Sample) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.peak != nil {
@@ -57,7 +57,7 @@ func (h *Hands) watermark(s gpu.Sample) {
 	}
 }
 
-func (h *Hands) gpuHeld(ctx context.Context) (string, bool) {
+func (h *hands) gpuHeld(ctx context.Context) (string, bool) {
 	h.mu.Lock()
 	before, peak := h.baseline, h.peak
 	h.mu.Unlock()

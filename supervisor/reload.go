@@ -21,7 +21,7 @@ var errNothingToReload = errors.New("this launch was started without a launch.to
 // reload reads the configuration again and goes on by it, as far as that is
 // possible with the server that runs. What it returns says which keys have
 // changed and from when each counts. It may be called from any goroutine.
-func (h *Hands) reload(by string) (map[string]any, error) {
+func (h *hands) reload(by string) (map[string]any, error) {
 	if h.Reload == nil {
 		return nil, errNothingToReload
 	}
@@ -47,7 +47,7 @@ func (h *Hands) reload(by string) (map[string]any, error) {
 }
 
 // hangup is a SIGHUP to a service: it reads its configuration again.
-func (h *Hands) hangup() {
+func (h *hands) hangup() {
 	if _, err := h.reload("SIGHUP"); err != nil {
 		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: cannot reload on SIGHUP: " + err.Error()})
 	}
@@ -72,7 +72,7 @@ func (r Reloaded) String() string {
 
 // handOver lets another program go on in this one's place, if the two speak the
 // same. The server does not notice; what is under way is asked for again.
-func (h *Hands) handOver(r serve.Request) error {
+func (h *hands) handOver(r serve.Request) error {
 	switch {
 	case r.Protocol != wire.Version:
 		return fmt.Errorf("the launch's shim speaks protocol %d and the new program %d; stop the launch and run it anew", wire.Version, r.Protocol)

@@ -17,7 +17,7 @@ func TestReloadReachesWhoIsAtWork(t *testing.T) {
 	h, sampler := w.h, gpu.NewFake()
 	defer sampler.Close()
 	h.gpus, h.ctx, h.orders = sampler, t.Context(), make(chan wire.Message, 1)
-	h.reader = NewReader(nil, nil, &wire.Hello{}, nil)
+	h.reader = newReader(nil, nil, &wire.Hello{}, nil)
 	hooks := notify.NewRunner(notify.Hooks{}, notify.Before{}, func(error) {})
 	defer hooks.Close()
 	h.front = &station{h: h, hooks: hooks}

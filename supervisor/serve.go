@@ -28,7 +28,7 @@ func Serve(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) error
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	hands := newHands(ctx, conn, s, l)
-	loop := NewLoop(l.machine, l.journal, hands)
+	loop := newLoop(l.machine, l.journal, hands)
 	loop.goOn(l.seq, l.seen)
 	hands.begin(loop, hello, l)
 

@@ -30,7 +30,7 @@ type Setup struct {
 	Patches []patch.Patch
 	Devices []string // UUIDs; empty = from the command
 	// Settings are those that the launch begins with. What reads them later asks
-	// Hands.settings: a reload replaces them.
+	// hands.settings: a reload replaces them.
 	Settings Settings
 	// Reload reads the configuration again; nil = there is none to read. It may
 	// take as long as a file system hangs.

@@ -16,7 +16,7 @@ import (
 )
 
 // spawn asks the shim for the server of an attempt.
-func (h *Hands) spawn(attempt int, a machine.Spawn) {
+func (h *hands) spawn(attempt int, a machine.Spawn) {
 	folder := h.attemptFolder(attempt)
 	spec := &wire.Spec{
 		Attempt: attempt,
@@ -52,7 +52,7 @@ func markerOf(l statedir.Launch, attempt int) string {
 // kill has the attempt's container ended, where there is one, and then every
 // process by the shim, whose answer is the machine's. A container that does not go
 // is what is left.
-func (h *Hands) kill(attempt int, limit time.Duration) {
+func (h *hands) kill(attempt int, limit time.Duration) {
 	order := wire.Message{Type: wire.Kill, Attempt: attempt, Limit: wire.Duration(limit)}
 	if _, ok := container.Find(h.Argv); !ok {
 		h.order(order)
@@ -74,7 +74,7 @@ func (h *Hands) kill(attempt int, limit time.Duration) {
 // the environment of the schedulers, and with it our marker (measured with
 // setproctitle 1.3.1). A variable stands in it once, as it was set last: of two,
 // Python and getenv take the first, and a shell in between the last.
-func (h *Hands) environment(add []string) []string {
+func (h *hands) environment(add []string) []string {
 	env := append(notify.WithoutService(h.Env), "SPT_NOENV=1")
 	env = append(env, h.watch.overlay()...)
 	env = append(env, add...)
@@ -96,7 +96,7 @@ func withFlags(argv []string, changes []machine.FlagChange) []string {
 
 // resumeMembers learns who belongs to the attempt from the shim's records: the
 // supervisor before was told, this one was not.
-func (h *Hands) resumeMembers(hello *wire.Hello) {
+func (h *hands) resumeMembers(hello *wire.Hello) {
 	records, err := proc.ReadRecords(h.attemptFolder(hello.Attempt).Processes())
 	if err != nil {
 		h.loop.Post(0, machine.SourceLost{Source: "process records", Reason: err.Error()})

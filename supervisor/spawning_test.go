@@ -7,7 +7,7 @@ import (
 
 // What rungs and overlays set is not hidden by what was set before.
 func TestEnvironmentHoldsAVariableOnce(t *testing.T) {
-	h := &Hands{Setup: Setup{Env: []string{"PYTHONPATH=/mine", "HOME=/root", "SPT_NOENV=0", "NCCL_DEBUG=WARN"}}}
+	h := &hands{Setup: Setup{Env: []string{"PYTHONPATH=/mine", "HOME=/root", "SPT_NOENV=0", "NCCL_DEBUG=WARN"}}}
 	h.watch = newWatcher(h)
 	h.watch.patched(nil, []string{"PYTHONPATH=/overlay:/mine"})
 	got := h.environment([]string{"NCCL_DEBUG=INFO"})

@@ -20,7 +20,7 @@ const (
 
 // stacks finds out where the processes of the server stand, and what that comes
 // to. The text is for the evidence.
-func (h *Hands) stacks(ctx context.Context, twice bool) (text string, found stacks.Finding) {
+func (h *hands) stacks(ctx context.Context, twice bool) (text string, found stacks.Finding) {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-lookMargin))
@@ -40,7 +40,7 @@ func (h *Hands) stacks(ctx context.Context, twice bool) (text string, found stac
 	return twoLooks(first, second), stacks.Compare(ranks, ranksOnly(second), secondLook)
 }
 
-func (h *Hands) stackTools() stacks.Tools {
+func (h *hands) stackTools() stacks.Tools {
 	var folders []string
 	command := h.parsed()
 	if filepath.IsAbs(command.Python) { // of a virtual environment

@@ -18,7 +18,7 @@ import (
 // and answers on the control socket. It learns from the machine's views and
 // reports and decides nothing.
 type station struct {
-	h      *Hands
+	h      *hands
 	server *serve.Server // nil: the socket could not be opened
 	http   *serve.HTTP   // nil: not wanted, or it could not listen
 	hooks  *notify.Runner
@@ -31,7 +31,7 @@ type station struct {
 	tally tally
 }
 
-func newStation(h *Hands, v machine.View) *station {
+func newStation(h *hands, v machine.View) *station {
 	s := &station{h: h, view: v, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	if attempts, err := h.launch.Attempts(); err == nil { // a launch that begins has none
 		s.tally.again(attempts)

@@ -113,7 +113,7 @@ func (w *watcher) silentSources() []string {
 }
 
 // counts are what the server has printed, and what was lost of it.
-func (h *Hands) counts() serve.Output {
+func (h *hands) counts() serve.Output {
 	o := h.reader.Counts()
 	o.Dropped = h.dropped.Load() + h.launch.journal.Dropped()
 	return o

@@ -16,7 +16,7 @@ import (
 // of the attempt.
 
 // report tells a person and the records.
-func (h *Hands) report(attempt int, r machine.Report) {
+func (h *hands) report(attempt int, r machine.Report) {
 	now := time.Now()
 	r = h.launch.memory.addTo(h.withKit(r), now)
 	if r.Text != "" {
@@ -36,7 +36,7 @@ func (h *Hands) report(attempt int, r machine.Report) {
 }
 
 // note tells a person something that no decision hangs on.
-func (h *Hands) note(event, text string) {
+func (h *hands) note(event, text string) {
 	h.mu.Lock()
 	attempt := h.attempt
 	h.mu.Unlock()
@@ -68,7 +68,7 @@ func masked(fields map[string]any) map[string]any {
 
 // writeRecords keeps the events of each attempt and, when one has ended, its
 // result.
-func (h *Hands) writeRecords() {
+func (h *hands) writeRecords() {
 	file := appender{what: "events", tell: func(text string) {
 		h.order(wire.Message{Type: wire.Print, Text: "sglaunch: " + text})
 	}}
@@ -94,8 +94,8 @@ func (h *Hands) writeRecords() {
 	file.close()
 }
 
-func (h *Hands) writeResult(e envelope) {
-	r := AttemptRecord{
+func (h *hands) writeResult(e envelope) {
+	r := attemptRecord{
 		V: 1, Time: e.Time, Launch: h.Name, Attempt: e.Attempt,
 		Outcome: e.Word("outcome"), Cause: e.Word("cause"), Phase: e.Word("phase"), Text: mask.String(e.Word("text")),
 	}

@@ -18,7 +18,7 @@ import (
 // watcher looks at a running attempt from outside its output: processes, GPUs,
 // HTTP. Each source has its own goroutine and its own limit.
 type watcher struct {
-	h *Hands
+	h *hands
 
 	mu      sync.Mutex
 	now     int               // the attempt that is watched
@@ -46,7 +46,7 @@ type watcher struct {
 	worked  time.Time         // a batch was last seen in the output that is not for us
 }
 
-func newWatcher(h *Hands) *watcher {
+func newWatcher(h *hands) *watcher {
 	return &watcher{h: h, members: map[int]wire.Proc{}, ranks: map[int]string{}, proofs: map[string]*proof{}, silent: map[string]string{}}
 }
 

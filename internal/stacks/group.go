@@ -22,7 +22,7 @@ type group struct {
 	key   string
 }
 
-// Find out what two looks at the same processes, apart by that long, come to.
+// Compare finds out what two looks at the same processes, apart by that long, come to.
 // The second may be empty, and then nothing is said of what moves.
 func Compare(first, second []Stack, apart time.Duration) Finding {
 	var f Finding

@@ -143,6 +143,7 @@ func (o Options) limit(p phases.Phase) Limit {
 	return set
 }
 
+// Validate says what makes a decision by these options impossible.
 func (o Options) Validate() error {
 	switch o.Act {
 	case "observe", "start", "all":
