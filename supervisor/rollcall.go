@@ -42,7 +42,7 @@ func (w *watcher) goneRanks(server wire.Proc) *machine.RankGone {
 		alive := err == nil && now.Start == p.Start && !now.Dead()
 		switch {
 		case alive && title == "":
-			if name, ok := rankTitle(proc.Command(now)); ok {
+			if name, ok := rankTitle(proc.Command(now)); ok && !forked(now) {
 				w.ranks[pid] = name
 			}
 		case !alive && (title != "" || w.lostChild(p, server)):
@@ -69,6 +69,13 @@ func (w *watcher) goneRanks(server wire.Proc) *machine.RankGone {
 func (w *watcher) lostChild(p, server wire.Proc) bool {
 	status, ok := proc.ExitStatus(p.PID)
 	return ok && p.PPID == server.PID && status.Signaled()
+}
+
+// forked reports whether a process is its parent once more: what a scheduler forks
+// bears its title until it runs a program of its own, and its end means nothing.
+func forked(p proc.Proc) bool {
+	parent, err := proc.Identify(p.PPID)
+	return err == nil && proc.Command(parent) == proc.Command(p)
 }
 
 // rankTitle reads the titles that SGLang gives the processes that a server
