@@ -211,7 +211,9 @@ func TestAskThatCannotBe(t *testing.T) {
 		"embedding model": {&model{info: `{"is_generation": false}`, generate: says("x", "{}")}, Options{}, "generates nothing"},
 		"no endpoint":     {&model{}, Options{}, "/v1/completions answers 404"},
 		"refused":         {&model{generate: refuses(403)}, Options{}, "/generate answers 403: no"},
-		"tells the key":   {&model{generate: func(w http.ResponseWriter, _ []string, _ map[string]any) { http.Error(w, "api_key='k'", http.StatusForbidden) }}, Options{}, "403: api_key='****'"},
+		"tells the key": {&model{generate: func(w http.ResponseWriter, _ []string, _ map[string]any) {
+			http.Error(w, "api_key='k'", http.StatusForbidden)
+		}}, Options{}, "403: api_key='****'"},
 		"fails":           {&model{generate: refuses(500)}, Options{}, "/generate answers 500"},
 		"not understood":  {&model{generate: refuses(400)}, Options{}, "/generate answers 400"},
 		"small model":     {&model{models: `{"data": [{"id": "m", "max_model_len": 520}]}`, generate: says("x", "{}")}, Options{}, "room for 520 tokens"},
