@@ -52,6 +52,25 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func TestBeyond(t *testing.T) {
+	for line, want := range map[string]string{
+		"docker exec -it c python3 -m sglang.launch_server": "docker exec",
+		"sudo podman container start -a c":                  "podman start",
+		"docker --context far compose up":                   "docker compose",
+		"bash -c docker run --rm img":                       "docker run in bash -c",
+		"/bin/sh -c cd /m && exec docker run img":           "docker run in sh -c",
+		"docker run --rm img docker exec":                   "",
+		"bash serve.sh --image img":                         "",
+		"sh -c python3 -m sglang.launch_server":             "",
+		"docker logs start":                                 "",
+		"python3 -m sglang.launch_server":                   "",
+	} {
+		if what, ok := Beyond(strings.Fields(line)); what != want || ok != (want != "") {
+			t.Errorf("%s: %q, %t", line, what, ok)
+		}
+	}
+}
+
 func TestWithIDFile(t *testing.T) {
 	r, _ := Find([]string{"docker", "run", "--rm", "img"})
 	if argv, file := r.WithIDFile("/x/cid"); strings.Join(argv, " ") != "docker run --cidfile=/x/cid --rm img" || file != "/x/cid" {

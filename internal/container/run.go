@@ -37,6 +37,35 @@ func Find(argv []string) (Run, bool) {
 	return r, true
 }
 
+// Engine is the client's name.
+func (r Run) Engine() string {
+	return filepath.Base(r.Client[slices.IndexFunc(r.Client, isClient)])
+}
+
+// Beyond tells of words that put a server into a container from which nothing here
+// can take it: those of a client that only enters or starts one, and a client's in
+// the script of a shell. Such a server outlives its client.
+func Beyond(argv []string) (what string, ok bool) {
+	if _, ok := Find(argv); ok {
+		return "", false
+	}
+	words, verbs, where := argv, []string{"exec", "start", "compose"}, ""
+	if sh := slices.IndexFunc(argv, isShell); sh >= 0 {
+		words, where = strings.Fields(strings.Join(argv[sh+1:], " ")), " in "+filepath.Base(argv[sh])+" -c"
+		verbs = append(verbs, "run")
+	}
+	client := slices.IndexFunc(words, isClient)
+	if client < 0 {
+		return "", false
+	}
+	isVerb := func(w string) bool { return slices.Contains(verbs, w) }
+	verb := slices.IndexFunc(words[client:], isVerb)
+	if verb < 0 || otherVerb(words[client+1:client+verb]) {
+		return "", false
+	}
+	return filepath.Base(words[client]) + " " + words[client+verb] + where, true
+}
+
 // otherVerb reports whether the words between a client and "run" hold a verb, as
 // in "docker exec NAME run". The client's own flags may take a value.
 func otherVerb(words []string) bool {

@@ -16,7 +16,10 @@ var insideOnly = []string{"package", "model", "draft_model", "adapters", "gpu_me
 // inside reports whether a check looks at what only the container sees.
 func (l *look) inside(check string) bool {
 	r, ok := container.Find(l.Argv)
-	return ok && (slices.Contains(insideOnly, check) || check == "ports" && !r.Host)
+	if _, beyond := container.Beyond(l.Argv); !ok && !beyond {
+		return false
+	}
+	return slices.Contains(insideOnly, check) || check == "ports" && !r.Host
 }
 
 // checkContainer says what cannot work with a server that a container engine
@@ -24,9 +27,9 @@ func (l *look) inside(check string) bool {
 func checkContainer(_ context.Context, l *look) []Check {
 	r, ok := container.Find(l.Argv)
 	if !ok {
-		return nil
+		return checkBeyond(l)
 	}
-	client := r.Client[len(r.Client)-1]
+	client := r.Engine()
 	var checks []Check
 	if r.Detached {
 		checks = append(checks, fail("config_mismatch", "leave --detach out; sglaunch run --detach is what outlives a session",
@@ -53,4 +56,14 @@ func checkContainer(_ context.Context, l *look) []Check {
 	}
 	return append(checks, warn("run sglaunch inside the container, as its first process, to have them",
 		"from outside a container no processes of the server are seen: a dead rank is known by its words alone"))
+}
+
+// checkBeyond is about a container that cannot be ended through its client.
+func checkBeyond(l *look) []Check {
+	what, ok := container.Beyond(l.Argv)
+	if !ok {
+		return nil
+	}
+	return []Check{warn("run sglaunch inside the container, as its first process, or give docker run itself as the command",
+		"a server behind %s outlives a client that is killed: nothing here can end it, and a relaunch would meet it", what)}
 }
