@@ -65,10 +65,11 @@ func (w *watcher) goneRanks(server wire.Proc) *machine.RankGone {
 
 // lostChild reports whether a child of the server died of a signal before it
 // took its title and lies there uncollected: a server that looks after its
-// children collects them.
+// children collects them. Once the server is ready all that it needs have titles,
+// and a helper may be killed and forgotten.
 func (w *watcher) lostChild(p, server wire.Proc) bool {
 	status, ok := proc.ExitStatus(p.PID)
-	return ok && p.PPID == server.PID && status.Signaled()
+	return ok && !w.ready && p.PPID == server.PID && status.Signaled()
 }
 
 // forked reports whether a process is its parent once more: what a scheduler forks
