@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"sglaunch/internal/eventually"
 )
 
 // compile starts a Python process that holds a baton as torch does.
@@ -34,13 +35,8 @@ func TestBatons(t *testing.T) {
 	_ = compile(t, old).Process.Kill()
 	b := &batons{}
 	b.begin([]string{dir})
-	seen := func() int { b.mu.Lock(); defer b.mu.Unlock(); return len(b.seen) }
 	b.look(context.Background(), []int{mine.Process.Pid})
-	for deadline := time.Now().Add(20 * time.Second); seen() == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("the baton was not seen")
-		}
-	}
+	eventually.True(t, "the baton to be seen", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.seen) > 0 })
 	must(t, mine.Process.Kill())
 	_ = mine.Wait()
 	done := b.clear(context.Background())

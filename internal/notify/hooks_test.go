@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sglaunch/internal/eventually"
 	"sglaunch/internal/serve"
 )
 
@@ -198,12 +199,7 @@ func TestLimit(t *testing.T) {
 	if took := time.Since(begun); took > 200*time.Millisecond {
 		t.Errorf("telling took %s", took)
 	}
-	for deadline := time.Now().Add(20 * time.Second); len(lines(t, ready)) == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("one that hangs holds another up")
-		}
-		time.Sleep(5 * time.Millisecond) // the pause of a poll
-	}
+	eventually.True(t, "a hook beside one that hangs", func() bool { return len(lines(t, ready)) > 0 })
 	r.Close()
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("closing took %s", took)
@@ -216,12 +212,7 @@ func TestLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); syscall.Kill(pid, 0) == nil && !zombie(pid); {
-		if time.Now().After(deadline) {
-			t.Fatal("what a hook has started lives on")
-		}
-		time.Sleep(5 * time.Millisecond) // the pause of a poll
-	}
+	eventually.True(t, "the end of what a hook has started", func() bool { return syscall.Kill(pid, 0) != nil || zombie(pid) })
 }
 
 // zombie: dead, and not collected by whoever is its parent now.
@@ -282,12 +273,7 @@ func TestHookEndedWithTheLaunch(t *testing.T) {
 	var wrong troubles
 	r := NewRunner(Hooks{OnGaveUp: []string{"/bin/sh", "-c", `echo {} >"$0"; exec sleep 1000`, begun}, Limit: time.Minute}, Before{}, wrong.add)
 	r.Told(event("gave_up"))
-	for deadline := time.Now().Add(20 * time.Second); len(lines(t, begun)) == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not begin")
-		}
-		time.Sleep(5 * time.Millisecond) // the pause of a poll
-	}
+	eventually.True(t, "the hook to begin", func() bool { return len(lines(t, begun)) > 0 })
 	r.stop()
 	r.Close()
 	if text := wrong.text(); !strings.Contains(text, "the launch was over") || strings.Contains(text, "signal") {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/eventually"
 )
 
 // A busy process uses CPU and faults; what it did stays counted when it ends.
@@ -100,7 +102,7 @@ func TestCompilersAreThoseThatWork(t *testing.T) {
 	if a := s.Sample(context.Background(), ids); len(a.Compilers) != 2 {
 		t.Errorf("at first %+v", a.Compilers)
 	}
-	eventually(t, "the worker alone to be named", func() bool {
+	eventually.True(t, "the worker alone to be named", func() bool {
 		a := s.Sample(context.Background(), ids)
 		if a.States['R']+a.States['S'] != 3 {
 			t.Errorf("states %v", a.States)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/eventually"
 )
 
 func TestCgroupFolders(t *testing.T) {
@@ -87,7 +89,7 @@ func stray(t *testing.T, c *Cgroup, script string) Proc {
 		t.Fatal(err)
 	}
 	var found Proc
-	eventually(t, "the stray", func() bool {
+	eventually.True(t, "the stray", func() bool {
 		for _, p := range c.Members() {
 			known := slices.ContainsFunc(earlier, func(e Proc) bool { return e.ID == p.ID })
 			if p.Comm == "sleep" && !known {
@@ -150,7 +152,7 @@ func TestFirstBlowWaitsForNoLook(t *testing.T) {
 	}
 	slow := func() ([]Proc, bool, error) {
 		for _, p := range struck {
-			eventually(t, "the end before a look has ended", func() bool { return !Alive(p.ID) })
+			eventually.True(t, "the end before a look has ended", func() bool { return !Alive(p.ID) })
 		}
 		return nil, true, nil
 	}

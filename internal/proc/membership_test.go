@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"sglaunch/internal/eventually"
 )
 
 const testMarker = "PROC_TEST_MEMBER=1"
@@ -63,7 +65,7 @@ func TestSessionIsRememberedBetweenLooks(t *testing.T) {
 		t.Fatalf("members %v, want %v", members, p)
 	}
 	goOn()
-	eventually(t, "the end of the leader", func() bool { return !Alive(p.ID) })
+	eventually.True(t, "the end of the leader", func() bool { return !Alive(p.ID) })
 	members, _ := h.mustLook(t)
 	if !slices.ContainsFunc(members, func(q Proc) bool { return q.Session == p.PID }) {
 		t.Errorf("members %v: who is in session %d is missing", members, p.PID)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/eventually"
 )
 
 // This binary plays the processes that the tests look at and end.
@@ -86,16 +88,6 @@ func begin(t *testing.T, cmd *exec.Cmd) (kid, Proc) {
 	return k, p
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("waited in vain for %s", what)
-}
-
 func TestIdentify(t *testing.T) {
 	cmd, p := child(t, "sh", "-c", "echo up; sleep 100; :")
 	if p.PPID != os.Getpid() || p.Session != p.PID || p.Group != p.PID || p.Comm != "sh" || p.Start == 0 || p.Threads != 1 {
@@ -105,7 +97,7 @@ func TestIdentify(t *testing.T) {
 		t.Error("alive is wrong")
 	}
 	_ = cmd.Process.Kill()
-	eventually(t, "a zombie", func() bool { z, err := Identify(p.PID); return err == nil && z.State == 'Z' && z.Dead() })
+	eventually.True(t, "a zombie", func() bool { z, err := Identify(p.PID); return err == nil && z.State == 'Z' && z.Dead() })
 	if Alive(p.ID) {
 		t.Error("a zombie is alive")
 	}
@@ -121,7 +113,7 @@ func TestZombieWithThreadsIsAlive(t *testing.T) {
 	cmd.Env = append(os.Environ(), roleVar+"=threads")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	k, p := begin(t, cmd)
-	eventually(t, "a zombie with threads", func() bool { z, err := Identify(p.PID); return err == nil && z.State == 'Z' })
+	eventually.True(t, "a zombie with threads", func() bool { z, err := Identify(p.PID); return err == nil && z.State == 'Z' })
 	if !Alive(p.ID) {
 		t.Error("it is taken for dead")
 	}
@@ -236,7 +228,7 @@ func TestKillAllSparesStrangers(t *testing.T) {
 		Recorded: []ID{{reused.PID, reused.Start - 1}, member.ID, {1, 1}, excluded.ID, selfID(t)},
 		Exclude:  []ID{excluded.ID},
 	}
-	eventually(t, "three members", func() bool {
+	eventually.True(t, "three members", func() bool {
 		members, err := Members(m)
 		return err == nil && len(members) == 3
 	})
@@ -277,7 +269,7 @@ func TestSignsOfMembership(t *testing.T) {
 		}
 		return len(members)
 	}
-	eventually(t, "three members by marker", func() bool { return count(Membership{Marker: marker}) == 3 })
+	eventually.True(t, "three members by marker", func() bool { return count(Membership{Marker: marker}) == 3 })
 	for name, m := range map[string]Membership{
 		"record, and so its session": {Recorded: []ID{p.ID}},
 		"group":                      {Groups: []int{p.Group}},
@@ -393,7 +385,7 @@ func TestKillAllEndsTheStopped(t *testing.T) {
 	if err := Send(deaf.ID, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a stopped process", func() bool { p, _ := Identify(deaf.PID); return p.State == 'T' })
+	eventually.True(t, "a stopped process", func() bool { p, _ := Identify(deaf.PID); return p.State == 'T' })
 	go func() { _ = k.wait() }()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -409,7 +401,7 @@ func TestKillAllEndsTheTraced(t *testing.T) {
 	if err := unix.PtraceAttach(p.PID); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a traced process", func() bool { q, _ := Identify(p.PID); return q.State == 't' })
+	eventually.True(t, "a traced process", func() bool { q, _ := Identify(p.PID); return q.State == 't' })
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if gone, left := KillAll(ctx, Membership{Recorded: []ID{p.ID}}); !gone {
@@ -449,7 +441,7 @@ func TestGuardedReadsAreBounded(t *testing.T) {
 		t.Errorf("%d reads are stuck", len(stuck))
 	}
 	close(release)
-	eventually(t, "the places to come free", func() bool { return len(stuck) == 0 })
+	eventually.True(t, "the places to come free", func() bool { return len(stuck) == 0 })
 	if n, err := guarded(time.Second, func() (int, error) { return 7, nil }); n != 7 || err != nil {
 		t.Errorf("afterwards %d, %v", n, err)
 	}

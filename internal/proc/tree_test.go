@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/eventually"
 )
 
 // Members are found when they are born and missed when they die, orphans and
@@ -27,7 +29,7 @@ func TestTree(t *testing.T) {
 		return Ours
 	})
 	tree.Put(aside, Aside)
-	eventually(t, "three aside", func() bool {
+	eventually.True(t, "three aside", func() bool {
 		if born, _, err := tree.Scan(); err != nil || len(born) != 0 {
 			t.Fatalf("at first born %+v, %v", born, err)
 		}
@@ -36,7 +38,7 @@ func TestTree(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "setsid sleep 100 & echo up; sleep 100; :")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	k, server := begin(t, cmd)
-	eventually(t, "the server, its child and one in a session of its own", func() bool {
+	eventually.True(t, "the server, its child and one in a session of its own", func() bool {
 		if _, _, err := tree.Scan(); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +57,7 @@ func TestTree(t *testing.T) {
 	_ = unix.Kill(-server.PID, unix.SIGKILL)
 	_ = k.wait()
 	var died []ID
-	eventually(t, "two deaths", func() bool {
+	eventually.True(t, "two deaths", func() bool {
 		_, d, _ := tree.Scan()
 		died = append(died, d...)
 		return len(died) == 2

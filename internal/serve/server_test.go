@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sglaunch/internal/eventually"
 )
 
 // rig is a server whose launch does what it is asked.
@@ -166,20 +168,10 @@ func TestManyClients(t *testing.T) {
 	for _, conn := range following {
 		_ = conn.Close()
 	}
-	eventually(t, "a client is served again", func() bool {
+	eventually.True(t, "a client is served again", func() bool {
 		_, err := Ask(soon(t), r.path, Request{Do: DoStatus})
 		return err == nil
 	})
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never happened that %s", what)
-		}
-		time.Sleep(5 * time.Millisecond) // the pause of a poll
-	}
 }
 
 // Who follows gets the status, then each event, then the end.
@@ -212,7 +204,7 @@ func TestSlowWatcher(t *testing.T) {
 	}
 	defer conn.Close()
 	_, _ = conn.Write([]byte(`{"do":"watch"}` + "\n"))
-	eventually(t, "it follows", func() bool {
+	eventually.True(t, "it follows", func() bool {
 		r.Server.mu.Lock()
 		defer r.Server.mu.Unlock()
 		return len(r.watchers) == 1

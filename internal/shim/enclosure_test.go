@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/eventually"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 )
@@ -77,7 +78,7 @@ func TestServerIsEnclosed(t *testing.T) {
 	p.send(wire.Message{Type: wire.Spawn, Spec: &absent})
 	p.await(wire.SpawnFailed)
 	left := noteOf(t, absent).Path
-	eventually(t, "the end of an empty cgroup", func() bool {
+	eventually.True(t, "the end of an empty cgroup", func() bool {
 		_, err := os.Stat(left)
 		return errors.Is(err, os.ErrNotExist)
 	})

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/eventually"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim/wire"
 )
@@ -93,12 +94,12 @@ func TestShimDies(t *testing.T) {
 	spec.Env = role("torture")
 	server := p.spawn(spec)
 	p.awaitOutput("grown")
-	eventually(t, "the records of the tree", func() bool {
+	eventually.True(t, "the records of the tree", func() bool {
 		records, _ := proc.ReadRecords(spec.Records)
 		return len(records) > 40
 	})
 	_ = unix.Kill(r.pid(), unix.SIGKILL)
-	eventually(t, "the end of the leader", func() bool {
+	eventually.True(t, "the end of the leader", func() bool {
 		return !proc.Alive(proc.ID{PID: server.PID, Start: server.Start})
 	})
 	lastRites(t, spec)
@@ -115,7 +116,7 @@ func TestOthersAreSpared(t *testing.T) {
 	p.spawn(spec)
 	p.awaitOutput("up")
 	var before proc.ID
-	eventually(t, "the child of before", func() bool {
+	eventually.True(t, "the child of before", func() bool {
 		below, _ := proc.Descendants(r.pid())
 		for _, q := range below {
 			if q.PPID == r.pid() && q.Comm == "sleep" && !proc.HasEnv(q.PID, spec.Marker) {
@@ -150,7 +151,7 @@ func startHook(t *testing.T, p *part) proc.ID {
 	t.Helper()
 	_ = unix.Kill(p.pid, unix.SIGUSR1)
 	var hook proc.ID
-	eventually(t, "the hook", func() bool {
+	eventually.True(t, "the hook", func() bool {
 		below, _ := proc.Descendants(p.rig.pid())
 		for _, q := range below {
 			if q.Comm == "sleep" && q.PPID == p.rig.pid() && proc.HasEnv(q.PID, "SHIM_TEST_HOOK=1") {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/eventually"
 	"sglaunch/internal/shim/wire"
 )
 
@@ -60,7 +61,7 @@ func TestStoppedTerminal(t *testing.T) {
 	}
 	// The person's terminal, unlike the server's, makes two bytes of an end of line.
 	want := bytes.ReplaceAll(noiseOf(size), []byte("\n"), []byte("\r\n"))
-	eventually(t, "the last byte on the screen", func() bool { return len(screen.bytes()) >= len(want) })
+	eventually.True(t, "the last byte on the screen", func() bool { return len(screen.bytes()) >= len(want) })
 	same(t, "screen", screen.bytes(), want)
 	same(t, "log", r.log(1), noiseOf(size))
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/eventually"
 	"sglaunch/internal/shim/wire"
 )
 
@@ -79,7 +80,7 @@ func TestStdoutBlockedForEver(t *testing.T) {
 // Who asks for the end while a reader that does not read is waited for, gets it.
 func TestAskedWhileNobodyReads(t *testing.T) {
 	r, p := unread(t, time.Hour)
-	eventually(t, "the supervisor to be let go", func() bool {
+	eventually.True(t, "the supervisor to be let go", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.over
@@ -128,7 +129,7 @@ func TestDeafSupervisor(t *testing.T) {
 	p.spawn(spec)
 	p.until("some output", func() bool { return len(p.output) > 0 })
 	_ = unix.Kill(p.pid, unix.SIGSTOP)
-	eventually(t, "all output on standard output", func() bool { return len(r.stdout.bytes()) == size })
+	eventually.True(t, "all output on standard output", func() bool { return len(r.stdout.bytes()) == size })
 	_ = unix.Kill(p.pid, unix.SIGCONT)
 	p.await(wire.Drained)
 	want, _ := io.ReadAll(io.LimitReader(noise(), size))
@@ -248,7 +249,7 @@ func TestOutputIsAskedForLate(t *testing.T) {
 		spec.Log = filepath.Join(r.dir, log)
 		p.send(wire.Message{Type: wire.Spawn, Spec: &spec})
 		p.await(wire.Exited)
-		eventually(t, "the shim to close the terminal", func() bool { return !holdsTerminal(r.pid()) })
+		eventually.True(t, "the shim to close the terminal", func() bool { return !holdsTerminal(r.pid()) })
 		p.kill(1)
 		p.await(wire.TreeGone) // whatever was said before it has arrived
 		if p.has(wire.Drained) {

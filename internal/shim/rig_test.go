@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/eventually"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/shim"
 	"sglaunch/internal/shim/wire"
@@ -417,16 +418,5 @@ func (s *sink) text() string { return string(s.bytes()) }
 
 func (s *sink) await(t *testing.T, text string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%q to be written", text), func() bool { return strings.Contains(s.text(), text) })
-}
-
-// eventually polls a real condition.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("waited in vain for %s", what)
+	eventually.True(t, fmt.Sprintf("%q to be written", text), func() bool { return strings.Contains(s.text(), text) })
 }

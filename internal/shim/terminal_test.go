@@ -11,6 +11,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/eventually"
 	"sglaunch/internal/shim/wire"
 )
 
@@ -117,11 +118,11 @@ while True:
 		t.Fatal(err)
 	}
 	for _, pid := range []int{p.hello.PID, server.PID, p.pid} {
-		eventually(t, "a stopped process", func() bool { return stateOf(pid) == 'T' })
+		eventually.True(t, "a stopped process", func() bool { return stateOf(pid) == 'T' })
 	}
 	_ = unix.Kill(p.hello.PID, unix.SIGCONT)
 	for _, pid := range []int{p.hello.PID, server.PID, p.pid} {
-		eventually(t, "a running process", func() bool { return stateOf(pid) != 'T' })
+		eventually.True(t, "a running process", func() bool { return stateOf(pid) != 'T' })
 	}
 	p.await(wire.Suspended)
 	p.await(wire.Resumed)

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sglaunch/internal/eventually"
 	"sglaunch/internal/proc"
 )
 
@@ -37,15 +38,11 @@ func python(t *testing.T, rank string) Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		if _, err := kernel(proc.Pictures(t.Context(), []proc.ID{p.ID})[0]); err == nil {
-			return Process{p.ID, rank}
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the kernel shows no place of a process that sleeps")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "the place of a process that sleeps, by the kernel", func() bool {
+		_, err := kernel(proc.Pictures(t.Context(), []proc.ID{p.ID})[0])
+		return err == nil
+	})
+	return Process{p.ID, rank}
 }
 
 // tool writes a program that plays py-spy or gdb; $PID is the process.
@@ -112,18 +109,13 @@ func TestTakeHangs(t *testing.T) {
 			t.Errorf("got\n%s", s)
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	eventually.True(t, "the end of everything that it started", func() bool {
 		left, err := proc.WithMarker("MARK=" + mark)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("left behind: %+v", left)
-		}
-	}
+		return len(left) == 0
+	})
 }
 
 func TestFind(t *testing.T) {
