@@ -41,9 +41,7 @@ func TestUpgradeInBetween(t *testing.T) {
 	apply(t, l, plan(t, l, v, switchOn()), "next")
 	revert(t, l, "next")
 	same(t, upgraded, snapshot(t, v.root))
-	if held, err := l.Status(); err != nil || len(held) > 0 {
-		t.Errorf("status is %+v, %v", held, err)
-	}
+	nothingHeld(t, l)
 }
 
 // The same while the first launch still runs: the second patches the new release,
@@ -283,9 +281,7 @@ func TestCancelledApply(t *testing.T) {
 	_, err := l.Apply(ctx, st.plan, someOwner)
 	wantErr(t, err, context.Canceled)
 	st.unchanged(t, "a cancelled apply")
-	if held, err := l.Status(); err != nil || len(held) > 0 {
-		t.Errorf("status is %+v, %v", held, err)
-	}
+	nothingHeld(t, l)
 }
 
 // The journal is lost, the file is patched: nothing is touched, and what was
@@ -351,9 +347,7 @@ func TestForcedRevert(t *testing.T) {
 	if readText(t, path) != tiny["tiny/core/switch.py"] || info.Mode() != 0o640 {
 		t.Errorf("%s is %v, %q", path, info.Mode(), readText(t, path))
 	}
-	if held, err := l.Status(); err != nil || len(held) > 0 {
-		t.Errorf("status is %+v, %v", held, err)
-	}
+	nothingHeld(t, l)
 }
 
 // A file that has its original bytes again is no drift any more, whoever brought
@@ -364,9 +358,7 @@ func TestDriftEndsWithTheOriginal(t *testing.T) {
 	if err := os.WriteFile(path, []byte(tiny["tiny/core/switch.py"]), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if held, err := l.Status(); err != nil || len(held) > 0 {
-		t.Errorf("status is %+v, %v", held, err)
-	}
+	nothingHeld(t, l)
 	if _, err := l.Recover(t.Context(), dead); err != nil {
 		t.Error(err)
 	}

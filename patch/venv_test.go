@@ -274,6 +274,14 @@ func revert(t *testing.T, l *Ledger, launch string) *Reverted {
 	return r
 }
 
+// nothingHeld: no file is patched, and no original is kept.
+func nothingHeld(t *testing.T, l *Ledger) {
+	t.Helper()
+	if held, err := l.Status(); err != nil || len(held) > 0 {
+		t.Errorf("status is %+v, %v", held, err)
+	}
+}
+
 func wantErr(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
