@@ -34,7 +34,7 @@ func (h *hands) lastRites(cause error) error {
 	}
 	r := &h.launch.record
 	r.Ended, r.Code, r.Reason = e.Time, code, why
-	return r.writeEnd(h.launch.Record())
+	return r.leaveEnd(h.State, h.launch.Launch)
 }
 
 // clearAway ends what is left of the attempt and restores the files, and says how

@@ -218,7 +218,7 @@ const closeMargin = 12 * time.Second
 // close writes down how the launch ended and makes room for the next ones.
 func (l *launch) close(s Setup, code int) {
 	l.record.Ended, l.record.Code = time.Now(), code
-	switch err := l.record.writeEnd(l.Record()); {
+	switch err := l.record.leaveEnd(s.State, l.Launch); {
 	case errors.Is(err, fs.ErrNotExist):
 		l.tell(fmt.Sprintf("the records of this launch are gone: %s was removed while it ran", l.Path))
 	case err != nil:

@@ -150,7 +150,7 @@ func lookAtRecords(st *serve.Status, dir statedir.Dir, name string) error {
 		return fmt.Errorf("cannot find %q: %w", name, ErrNoLaunch)
 	}
 	l := launches[len(launches)-1]
-	r, err := ReadLaunchRecord(l.Record())
+	r, err := readRecord(dir, l)
 	if errors.Is(err, fs.ErrNotExist) && st.State == serve.StateEnded {
 		st.ID, st.Dir, st.Began = l.ID, l.Path, l.Began()
 		st.Text = "it never started: its first record was not written"

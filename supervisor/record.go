@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -57,6 +58,31 @@ func ReadLaunchRecord(path string) (LaunchRecord, error) {
 }
 
 func (r LaunchRecord) write(path string) error { return writeJSON(path, r) }
+
+// readRecord reads the record of a launch, or what leaveEnd left of it elsewhere.
+func readRecord(dir statedir.Dir, l statedir.Launch) (LaunchRecord, error) {
+	r, err := ReadLaunchRecord(l.Record())
+	if err == nil && !r.Ended.IsZero() {
+		return r, nil
+	}
+	if elsewhere, no := ReadLaunchRecord(endPath(dir, l.ID)); no == nil {
+		return elsewhere, nil
+	}
+	return r, err
+}
+
+// endPath is where the end of a launch is left whose folder does not take it.
+func endPath(dir statedir.Dir, id string) string { return filepath.Join(dir.Runtime, id+".end") }
+
+// leaveEnd writes down how the launch ended: in its folder, or, where that disk fails,
+// beside the locks, which lie in memory as a rule.
+func (r LaunchRecord) leaveEnd(dir statedir.Dir, l statedir.Launch) error {
+	err := r.writeEnd(l.Record())
+	if err == nil || errors.Is(err, fs.ErrNotExist) || r.write(endPath(dir, l.ID)) != nil {
+		return err
+	}
+	return nil
+}
 
 // writeEnd writes it for the last time. A full disk takes no new file; what fits the
 // room of the old one is then written there.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +74,7 @@ func (h *healing) of(id string) *Healed {
 
 // launch ends what is left of one launch and writes down its end.
 func (h *healing) launch(ctx context.Context, l statedir.Launch) {
+	h.bringHome(l)
 	record, err := ReadLaunchRecord(l.Record())
 	ended := !record.Ended.IsZero()
 	switch {
@@ -102,6 +104,16 @@ func (h *healing) launch(ctx context.Context, l statedir.Launch) {
 		h.of(l.ID).Err = err.Error()
 	}
 	h.dead = append(h.dead, record)
+}
+
+// bringHome takes the end of a launch, which was left elsewhere while its disk failed,
+// into its record.
+func (h *healing) bringHome(l statedir.Launch) {
+	path := endPath(h.dir, l.ID)
+	if r, err := ReadLaunchRecord(path); err == nil && r.write(l.Record()) == nil {
+		_ = os.Remove(path) // what stays says the same
+		h.dead = append(h.dead, r)
+	}
 }
 
 // unread: of a launch whose record is damaged nobody knows whether sglaunch runs it.
@@ -161,8 +173,8 @@ func (r LaunchRecord) alive() bool {
 
 // Killed reports whether sglaunch of a launch has died before it could write down
 // how that ended, which Recover does for it.
-func Killed(l statedir.Launch) bool {
-	r, err := ReadLaunchRecord(l.Record())
+func Killed(dir statedir.Dir, l statedir.Launch) bool {
+	r, err := readRecord(dir, l)
 	return err == nil && r.Ended.IsZero() && !r.alive()
 }
 

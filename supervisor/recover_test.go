@@ -77,8 +77,8 @@ func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 		"running": leftBehind(t, dir, "running", me, proc.BootID()),
 	}
 	for name, l := range launches {
-		if Killed(l) != (name != "running") {
-			t.Errorf("%s: killed is %t", name, Killed(l))
+		if Killed(dir, l) != (name != "running") {
+			t.Errorf("%s: killed is %t", name, Killed(dir, l))
 		}
 	}
 	_, err = Recover(t.Context(), dir)
@@ -96,7 +96,7 @@ func TestRecoverWritesTheEndOfDeadLaunches(t *testing.T) {
 			}
 			continue
 		}
-		if Killed(l) || r.Ended.IsZero() || r.Code != machine.CodeLater || r.Reason != history.KilledReason {
+		if Killed(dir, l) || r.Ended.IsZero() || r.Code != machine.CodeLater || r.Reason != history.KilledReason {
 			t.Errorf("%s: launch.json says %+v", name, r)
 		}
 		if err != nil || told.Code == nil || *told.Code != machine.CodeLater || told.Reason != history.KilledReason {
@@ -136,6 +136,32 @@ func TestRecoverLooksForWhatWouldNotGo(t *testing.T) {
 	}
 	if healed, err = Recover(t.Context(), dir); err != nil || len(healed) > 0 {
 		t.Errorf("once more: %+v, %v", healed, err)
+	}
+}
+
+// The end of a launch whose disk failed is known all the same, and comes into its
+// record once that can be written.
+func TestRecoverBringsTheEndHome(t *testing.T) {
+	dir := stateDir(t)
+	l := leftBehind(t, dir, "failed", deadProcess(t), proc.BootID())
+	record, err := ReadLaunchRecord(l.Record())
+	must(t, err)
+	record.Ended, record.Code, record.Reason = time.Now(), machine.CodePatch, "a file was not restored"
+	must(t, os.Remove(l.Record()))
+	must(t, os.Mkdir(l.Record(), 0o700)) // as good as a disk that fails, for everybody
+	must(t, os.WriteFile(filepath.Join(l.Record(), "x"), nil, 0o600))
+	must(t, record.leaveEnd(dir, l))
+	if r, err := readRecord(dir, l); err != nil || r.Reason != record.Reason || Killed(dir, l) {
+		t.Errorf("while the disk fails: %+v, %v", r, err)
+	}
+	must(t, os.RemoveAll(l.Record()))
+	_, err = Recover(t.Context(), dir)
+	must(t, err)
+	if r, err := ReadLaunchRecord(l.Record()); err != nil || r.Code != record.Code || r.Reason != record.Reason {
+		t.Errorf("launch.json says %+v, %v", r, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir.Runtime, "*.end")); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

@@ -58,7 +58,7 @@ attempt that became ready. It may be asked while launches run.`,
 // wasKilled tells whether sglaunch died without a word of how a launch ended.
 func wasKilled(dir statedir.Dir, id string) bool {
 	l, err := dir.OpenLaunch(id)
-	return err == nil && supervisor.Killed(l)
+	return err == nil && supervisor.Killed(dir, l)
 }
 
 // findLaunches takes what as the ID of a launch, or else as a name.

@@ -80,6 +80,8 @@ func (l Launch) outcome() string {
 		text = "ready"
 	case a.N > 0 && l.Code == nil && !l.killed():
 		text = "starting"
+	case a.N > 0 && l.Code != nil && *l.Code == 0 && !l.killed(): // the disk did not take the attempt's end
+		text = "stopped"
 	case a.Phase != "": // killed before it could tell
 		text = "killed in " + a.Phase
 	case a.N > 0:

@@ -120,3 +120,11 @@ func TestDetailOfNothing(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A launch that was stopped while its disk failed was not killed.
+func TestOutcomeThatTheDiskLost(t *testing.T) {
+	l := Launch{Code: new(int), Reason: "stopped as asked: SIGTERM", Attempts: []Attempt{{N: 1, Phase: "starting"}}}
+	if got := l.outcome(); got != "stopped (exit 0)" {
+		t.Errorf("it is told as %q", got)
+	}
+}
