@@ -47,6 +47,10 @@ func (t *Tracker) examine() {
 	if literal {
 		t.found = t.memo.match(msg)
 	}
+	if l.quotes {
+		t.apply(msg)
+		return
+	}
 	if len(t.found) > 0 && t.noise(msg, open) {
 		return
 	}
@@ -99,14 +103,15 @@ func (t *Tracker) noise(msg []byte, open *failure) (harmless bool) {
 	return true
 }
 
-// apply performs the rules that match a line, in their order.
+// apply performs the rules that match a line, in their order. The record of a request
+// tells no more than that the server asks itself what it asks when it warms up.
 func (t *Tracker) apply(msg []byte) {
 	var target *failure
 	n := t.line.node
 	for i := range t.found {
 		m := &t.found[i]
 		r := m.rule
-		if r.Kind == RuleFrame || r.Kind == RuleNoise {
+		if r.Kind == RuleFrame || r.Kind == RuleNoise || t.line.quotes && r.Kind != RuleEnter {
 			continue
 		}
 		n.seenRules.add(m.number)

@@ -1,6 +1,9 @@
 package phases
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 var httpMark = []byte("HTTP/1.")
 
@@ -13,6 +16,23 @@ func isRequest(msg []byte) bool {
 	}
 	end := msg[max(0, len(msg)-32):] // where it usually stands
 	return bytes.Contains(end, httpMark) || bytes.Contains(msg, httpMark)
+}
+
+// requestRecords are how the record of a request begins (--log-requests).
+var requestRecords = [][]byte{[]byte("Receive: obj="), []byte("Finish: obj=")}
+
+// tellsRequest tells the record of a request. It holds what somebody asks and what
+// the model answers: their words, among which those of any failure may be, and none
+// of the server's.
+func tellsRequest(msg []byte) bool {
+	return slices.ContainsFunc(requestRecords, func(head []byte) bool { return bytes.HasPrefix(msg, head) })
+}
+
+var requestEvent = []byte(`"event": "request.`)
+
+// isRecord tells such a record as JSON, which has no prefix of the server's.
+func isRecord(text []byte) bool {
+	return len(text) > 0 && text[0] == '{' && bytes.Contains(text[:min(len(text), 80)], requestEvent)
 }
 
 func isBatch(msg []byte) bool {

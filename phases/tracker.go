@@ -41,6 +41,7 @@ type lineContext struct {
 	node   *node
 	rank   *rankState
 	dumped bool // a frame of a fatal signal's dump
+	quotes bool // it is the record of a request: the words in it are others'
 	key    int  // which open failure it belongs to: a torch rank number, or -1
 }
 
@@ -278,11 +279,19 @@ func (t *Tracker) read(p *piece) {
 // printed apart.
 func (t *Tracker) readPiece() {
 	l := &t.line
+	if l.quotes = isRecord(l.text); l.quotes {
+		t.readLine()
+		return
+	}
 	if before := t.prefix.parse(l.text, &l.h); before != nil {
 		h := l.h
 		l.h = header{number: -1, msg: before, source: h.source, marks: h.marks}
 		t.readLine()
 		l.h = h
+	}
+	if l.quotes = l.h.stamped && tellsRequest(l.h.msg); l.quotes {
+		t.readLine() // a stamp inside of it is quoted, too
+		return
 	}
 	for {
 		next := glued(&l.h)
