@@ -1,19 +1,11 @@
 package serve
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
 	"sync"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"sglaunch/internal/plain"
 )
 
 // Options say what a Server serves. Status and Ask may be called from several
@@ -46,16 +38,10 @@ type Server struct {
 	watchers map[*watcher]bool
 }
 
-// watcher is a client that follows. Its channel never makes anybody wait.
-type watcher struct {
-	news chan Envelope
-	lost int // since it was last told; guarded by the server's mutex
-}
-
 // Listen opens the socket and begins to answer. The socket of a launch that
 // nobody answers for is replaced.
 func Listen(o Options) (*Server, error) {
-	if err := clear(o.Path); err != nil {
+	if err := clearAway(o.Path); err != nil {
 		return nil, err
 	}
 	l, err := listen(o.Path)
@@ -65,47 +51,6 @@ func Listen(o Options) (*Server, error) {
 	s := &Server{o: o, listener: l, guests: newGuests(clientsMost), watchers: map[*watcher]bool{}}
 	s.clients.Go(s.accept)
 	return s, nil
-}
-
-// clear removes a socket that nobody answers on, and nothing else.
-func clear(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("cannot use the control socket %q: %w", path, cause(err))
-	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("cannot use %q as the control socket: it is no socket", path)
-	}
-	conn, err := net.DialTimeout("unix", path, time.Second)
-	if err == nil {
-		_ = conn.Close()
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("cannot use the control socket %q: another process answers there", path)
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot replace the control socket %q: %w", path, cause(err))
-	}
-	return nil
-}
-
-// listen binds the socket with mode 0600: on Linux the mode of a socket file is
-// that which its descriptor has before, so that it is at no moment anybody
-// else's.
-func listen(path string) (*net.UnixListener, error) {
-	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		if e := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), 0o600) }); e != nil {
-			return e
-		}
-		return err
-	}}
-	l, err := config.Listen(context.Background(), "unix", path)
-	if err != nil {
-		return nil, err
-	}
-	return l.(*net.UnixListener), nil
 }
 
 func (s *Server) accept() {
@@ -144,21 +89,6 @@ func (s *Server) leave(conn net.Conn) {
 	s.guests.leave(conn)
 }
 
-// permitted: root and the user of the launch, as the kernel knows them.
-func permitted(conn *net.UnixConn) bool {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return false
-	}
-	var cred *unix.Ucred
-	if e := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); e != nil || err != nil {
-		return false
-	}
-	return cred.Uid == 0 || int(cred.Uid) == os.Geteuid()
-}
-
 // converse hears one request and answers it.
 func (s *Server) converse(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(requestLimit))
@@ -186,77 +116,6 @@ func (s *Server) ask(conn net.Conn, r Request) {
 	e := answer(s.o.Status(), event, text)
 	e.Fields = fields
 	_ = send(conn, e)
-}
-
-// watch follows the launch until it ends or the client goes.
-func (s *Server) watch(conn net.Conn) {
-	w := s.follow()
-	defer s.unfollow(w)
-	if send(conn, s.o.Status()) != nil {
-		return
-	}
-	_ = conn.SetReadDeadline(time.Time{})
-	gone := make(chan struct{})
-	go func() { // a watcher says nothing more; a read ends when it goes, or when we close
-		defer close(gone)
-		_, _ = conn.Read(make([]byte, 1))
-	}()
-	defer func() { _ = conn.Close(); <-gone }()
-	for {
-		select {
-		case e, ok := <-w.news:
-			if !ok || s.tellLost(conn, w) != nil || send(conn, e) != nil {
-				return
-			}
-		case <-gone:
-			return
-		}
-	}
-}
-
-// tellLost says how much a slow watcher has missed.
-func (s *Server) tellLost(conn net.Conn, w *watcher) error {
-	s.mu.Lock()
-	lost := w.lost
-	w.lost = 0
-	s.mu.Unlock()
-	if lost == 0 {
-		return nil
-	}
-	e := answer(s.o.Status(), EventLost, fmt.Sprintf("%d events were lost: they were not read in time", lost))
-	e.Fields = map[string]any{"source": "control socket", "lost": lost}
-	return send(conn, e)
-}
-
-func (s *Server) follow() *watcher {
-	w := &watcher{news: make(chan Envelope, newsDepth)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		close(w.news)
-		return w
-	}
-	s.watchers[w] = true
-	return w
-}
-
-func (s *Server) unfollow(w *watcher) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.watchers, w)
-}
-
-// Publish tells all who follow. It never waits.
-func (s *Server) Publish(e Envelope) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w := range s.watchers {
-		select {
-		case w.news <- e:
-		default:
-			w.lost++
-		}
-	}
 }
 
 // Close ends the service: who follows gets what is published so far, within
@@ -296,13 +155,4 @@ func send(conn net.Conn, v any) error {
 	_ = conn.SetWriteDeadline(time.Now().Add(answerLimit))
 	_, err = conn.Write(line)
 	return err
-}
-
-// cause drops operation and path, which the message has in its own words.
-func cause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return op.Err
-	}
-	return plain.Error(err)
 }
