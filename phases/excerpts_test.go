@@ -403,6 +403,22 @@ Traceback (most recent call last):
 (Worker pid=7)   File "/x/sglang/srt/managers/scheduler.py", line 2311, in run_scheduler_process
 (Worker pid=7)     scheduler.event_loop_overlap()
 `},
+	{"a code block of Markdown", "loading_weights ready=false failed=true cause=unsupported_model", `
+    Traceback (most recent call last):
+      File "/x/sglang/srt/model_executor/model_runner.py", line 849, in load_model
+        self.model = get_model()
+      File "/x/sglang/srt/models/foo.py", line 353, in load_weights
+        param = params_dict[name]
+    KeyError: 'foo'
+`},
+	{"a build's log as gh shows it", "loading_weights ready=false failed=true cause=unsupported_model", "\n" +
+		"build\tRun server\t2026-02-19T05:52:10.1234567Z   File \"/x/sglang/srt/models/foo.py\", line 353, in load_weights\n" +
+		"build\tRun server\t2026-02-19T05:52:10.1234567Z     param = params_dict[name]\n" +
+		"build\tRun server\t2026-02-19T05:52:10.1234567Z KeyError: 'foo'\n"},
+	{"cat -n", "loading_weights ready=false failed=true cause=unsupported_model", "\n" +
+		"     9\t  File \"/x/sglang/srt/models/foo.py\", line 353, in load_weights\n" +
+		"    10\t    param = params_dict[name]\n" +
+		"    11\tKeyError: 'foo'\n"},
 	{"a dump, its deepest frame first", "graph_capture ready=false failed=true cause=segfault", `
 Fatal Python error: Segmentation fault
 

@@ -53,6 +53,18 @@ func (b *habit) trust(head []byte) {
 	}
 }
 
+// indented learns from a traceback's frame, which stands two blanks from the margin,
+// how far a text was moved, and tells it. Three blanks are torch's own.
+func (b *habit) indented(msg []byte) int {
+	blanks := len(msg) - len(bytes.TrimLeft(msg, " "))
+	if blanks < 4 || blanks > maxHabit || !bytes.HasPrefix(msg[blanks:], bareFrame) || !bytes.Contains(msg, frameLine) {
+		return 0
+	}
+	b.shape = append(b.shape[:0], msg[:blanks-2]...)
+	b.seen = habitual
+	return blanks - 2
+}
+
 // endsInRay tells whether Ray's prefix is the last of several.
 func endsInRay(head []byte) bool {
 	k := bytes.LastIndexByte(head, '(')

@@ -7,11 +7,15 @@ import "bytes"
 // h.stamp, a torch rank to h.number.
 //
 // The shapes are those of kubectl and CRI, Docker and Compose, Ray, journald,
-// Slurm (srun --label), mpirun (--tag-output), cloud log exports, and torch's own;
-// the margin of a quotation or of a terminal's border.
+// Slurm (srun --label), mpirun (--tag-output), cloud log exports, tables of a
+// build's log, and torch's own; the margin of a quotation, of a terminal's border or
+// of cat -n.
 func outerPrefix(text []byte, h *header) int {
 	if len(text) == 0 {
 		return 0
+	}
+	if n := tabbedPrefix(text, h); n > 0 {
+		return n
 	}
 	switch c := text[0]; {
 	case c == '[':
@@ -46,6 +50,37 @@ func outerPrefix(text []byte, h *header) int {
 	}
 	return composePrefix(text, h)
 }
+
+// tabbedPrefix: "job\tstep\t2026-02-19T05:52:10.1234567Z " of gh run view,
+// "1771480330123\t2026-02-19T05:52:10.123Z\t" of a cloud's export, "    12\t" of cat -n.
+func tabbedPrefix(text []byte, h *header) int {
+	head := text[:min(len(text), 160)]
+	tab := bytes.IndexByte(head, '\t')
+	if tab < 0 {
+		return 0
+	}
+	if _, ok := smallNumber(bytes.TrimLeft(head[:tab], " ")); ok && tab == numberWidth {
+		return tab + 1
+	}
+	for range 2 {
+		cell := text[tab+1:]
+		if n := isoLen(cell); n > 0 && n < len(cell) && (cell[n] == ' ' || cell[n] == '\t') {
+			if h.stamp == nil {
+				h.stamp = cell[:isoTime.length]
+			}
+			return tab + 1 + n + 1
+		}
+		next := bytes.IndexByte(head[tab+1:], '\t')
+		if next < 0 {
+			return 0
+		}
+		tab += 1 + next
+	}
+	return 0
+}
+
+// numberWidth is how wide cat -n and nl write a line's number.
+const numberWidth = 6
 
 // border is the line that tmux and others draw beside a text.
 var border = []byte("│")

@@ -46,8 +46,12 @@ func (p *prefixer) parse(text []byte, h *header) (before []byte) {
 		*h = header{number: -1, marks: h.marks}
 	}
 	h.strip(text, &p.habit)
-	if h.stamped && !p.habit.known() && isDated(text) {
+	switch {
+	case p.habit.known():
+	case h.stamped && isDated(text):
 		p.dated(text, h)
+	case !h.stamped:
+		h.msg = h.msg[p.habit.indented(h.msg):]
 	}
 	if h.stamped || h.marks&markStamp == 0 {
 		return nil

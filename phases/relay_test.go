@@ -30,6 +30,8 @@ var relays = map[string]func(n int, line string) string{
 	"codes": func(n int, line string) string {
 		return "[2m2026-02-19T05:52:10.922414Z[0m [32m INFO[0m [2mengine.launch[0m[2m:[0m " + line
 	},
+	"gh":     func(n int, line string) string { return "build\tRun server\t2026-02-19T05:52:10.1234567Z " + line },
+	"cat-n":  func(n int, line string) string { return fmt.Sprintf("%6d\t", n+1) + line },
 	"quote":  func(n int, line string) string { return "> " + line },
 	"border": func(n int, line string) string { return fmt.Sprintf("│ %-100s │", line) },
 	"colour": func(n int, line string) string { return "\x1b[32m" + line + "\x1b[0m" },
