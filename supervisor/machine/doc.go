@@ -7,6 +7,7 @@
 //	machine.go              Step: one event in, effects out; the way up
 //	watching.go             what each source says of an attempt that runs
 //	checking.go             ready and announced: are the answers right?
+//	reading.go              what the sources show at a moment
 //	moving.go verdict.go    what counts as progress; what its absence means
 //	silence.go              what a person hears while nothing is printed
 //	turns.go                a stop, a restart, a deadline, a new supervisor
