@@ -21,35 +21,35 @@ import (
 )
 
 // launchOf turns a configuration into what the supervisor runs.
-func launchOf(c config.Config, quiet bool) (supervisor.Setup, machine.Options, error) {
+func launchOf(c config.Config, quiet bool) (setup supervisor.Setup, options machine.Options, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return supervisor.Setup{}, machine.Options{}, fmt.Errorf("cannot find this program: %w", err)
+		return setup, options, fmt.Errorf("cannot find this program: %w", err)
 	}
 	state, err := statedir.Open()
 	if err != nil {
-		return supervisor.Setup{}, machine.Options{}, err
+		return setup, options, err
 	}
 	if c.Log.Directory != "" {
 		if state.State, err = filepath.Abs(c.Log.Directory); err != nil {
-			return supervisor.Setup{}, machine.Options{}, err
+			return setup, options, err
 		}
 	}
 	env, err := c.Server.Environ(os.Environ())
 	if err != nil {
-		return supervisor.Setup{}, machine.Options{}, err
+		return setup, options, err
 	}
 	rules, err := rulesOf(c)
 	if err != nil {
-		return supervisor.Setup{}, machine.Options{}, err
+		return setup, options, err
 	}
 	dir := c.Server.Directory
 	if dir == "" {
 		if dir, err = workingDirectory(); err != nil {
-			return supervisor.Setup{}, machine.Options{}, err
+			return setup, options, err
 		}
 	}
-	setup := supervisor.Setup{
+	setup = supervisor.Setup{
 		Name: c.Server.Name, Argv: c.Server.Command, Dir: dir, Env: env,
 		Stdio: c.Server.Stdio, Stdin: c.Server.Stdin, Python: c.Server.Python,
 		URL: c.Ready.URL, Socket: c.Listen.Socket, HTTP: c.Listen.HTTP, Quiet: quiet, Patches: c.Patches,
@@ -62,7 +62,7 @@ func launchOf(c config.Config, quiet bool) (supervisor.Setup, machine.Options, e
 			XidReport: c.GPU.Xid == "report",
 		},
 	}
-	options, err := optionsOf(c)
+	options, err = optionsOf(c)
 	return setup, options, err
 }
 
