@@ -103,6 +103,20 @@ func (t *Tracker) faultLine(r *Rule, msg []byte, groups []int, target *failure) 
 	return target
 }
 
+// quoting tells whether a server in service says a fault behind words of its own: a
+// model's output that could not be parsed, a request that was refused. What it says of
+// itself begins the message.
+func (t *Tracker) quoting(r *Rule, msg []byte, groups []int) bool {
+	if !t.line.h.stamped || t.Phase() < Ready {
+		return false
+	}
+	at := bytes.Index(msg, []byte(r.Lit))
+	if len(groups) > 0 {
+		at = groups[0]
+	}
+	return at > 0
+}
+
 // openFailure begins a failure at this line; what follows without a prefix
 // belongs to it. It is muted after an orderly shutdown has begun.
 func (t *Tracker) openFailure() *failure {
@@ -165,7 +179,7 @@ func (t *Tracker) record(r *Rule, msg []byte, groups []int, f *failure) {
 		if r.Severity == SeverityWrapper && r.Phase != nil && f.hint == nil {
 			f.hint = r.Phase
 		}
-		f.certain = f.certain || r.Certain
+		f.certain = f.certain || r.Certain && !t.quoting(r, msg, groups)
 	}
 	f.offer(x)
 	l.node.settle(f)

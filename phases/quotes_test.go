@@ -31,3 +31,27 @@ func TestRecordsOfRequestsProveNothing(t *testing.T) {
 		}
 	}
 }
+
+// A server in service may complain of what a model said. What it says of itself begins
+// its message.
+func TestQuotedInServiceIsNotCertain(t *testing.T) {
+	const start = "[2026-11-30 23:00:00] server_args=ServerArgs(model_path='/m')\n"
+	const ready = start + "[2026-11-30 23:00:09] The server is fired up and ready to roll!\n"
+	const fatal = "Scheduler hit an exception: Traceback (most recent call last):\n"
+	for name, c := range map[string]struct {
+		output  string
+		certain bool
+	}{
+		"its own word":   {ready + "[2026-11-30 23:00:20 TP0] " + fatal, true},
+		"while starting": {start + "[2026-11-30 23:00:20 TP0] at last: " + fatal, true},
+		"quoted":         {ready + "[2026-11-30 23:00:20 TP0] Failed to parse JSON part: " + fatal, false},
+	} {
+		tracker, certain := NewTracker(BuiltinRules()), false
+		for _, o := range append(tracker.Feed([]byte(c.output)), tracker.Finish()...) {
+			certain = certain || o.Certain
+		}
+		if certain != c.certain {
+			t.Errorf("%s: certain is %v", name, certain)
+		}
+	}
+}
