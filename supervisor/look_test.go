@@ -65,3 +65,14 @@ func TestStatusOfWhatIsLeft(t *testing.T) {
 	must(t, os.WriteFile(l.Attempt(1).Events(), []byte(said+"\n"), 0o600))
 	look(serve.StateDead, 1, "the shim died; processes would not go; of the server there is left")
 }
+
+func TestWhyUnheard(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	if why := whyUnheard(path); !strings.HasSuffix(why, "is not there") {
+		t.Errorf("no socket: %s", why)
+	}
+	must(t, os.WriteFile(path, nil, 0o600))
+	if why := whyUnheard(path); !strings.HasSuffix(why, "is no socket") {
+		t.Errorf("a file: %s", why)
+	}
+}

@@ -16,6 +16,8 @@ type Options struct {
 	// Ask takes every other request. What it returns is told to who asked; an
 	// error is why it is refused.
 	Ask func(Request) (map[string]any, error)
+	// Look is how often it is looked whether the socket is there still; 0 means 5 s.
+	Look time.Duration
 }
 
 // Bounds of what clients may cost.
@@ -28,12 +30,13 @@ const (
 
 // Server answers on a control socket until Close.
 type Server struct {
-	o        Options
-	listener *net.UnixListener
-	clients  sync.WaitGroup
-	guests   *guests
+	o       Options
+	clients sync.WaitGroup
+	guests  *guests
+	over    chan struct{} // closed by Close
 
 	mu       sync.Mutex
+	listener *net.UnixListener
 	closed   bool
 	watchers map[*watcher]bool
 }
@@ -48,14 +51,18 @@ func Listen(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on the control socket %q: %w", o.Path, cause(err))
 	}
-	s := &Server{o: o, listener: l, guests: newGuests(clientsMost), watchers: map[*watcher]bool{}}
-	s.clients.Go(s.accept)
+	if o.Look <= 0 {
+		o.Look = 5 * time.Second
+	}
+	s := &Server{o: o, listener: l, guests: newGuests(clientsMost), over: make(chan struct{}), watchers: map[*watcher]bool{}}
+	s.clients.Go(func() { s.accept(l) })
+	go s.stay()
 	return s, nil
 }
 
-func (s *Server) accept() {
+func (s *Server) accept(l *net.UnixListener) {
 	for {
-		conn, err := s.listener.AcceptUnix()
+		conn, err := l.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -122,7 +129,10 @@ func (s *Server) ask(conn net.Conn, r Request) {
 // bounds; the socket is removed.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.over)
+	}
 	for w := range s.watchers {
 		close(w.news)
 		delete(s.watchers, w)

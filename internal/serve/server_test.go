@@ -239,6 +239,42 @@ func TestSlowWatcher(t *testing.T) {
 	}
 }
 
+// Whoever removes the socket, or its folder, makes no launch unreachable.
+func TestSocketComesBack(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "s")
+	s, err := Listen(Options{Path: path, Look: 5 * time.Millisecond, Status: func() Status { return Status{Event: EventStatus} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, remove := range []func() error{func() error { return os.Remove(path) }, func() error { return os.RemoveAll(folder) }} {
+		if err := remove(); err != nil {
+			t.Fatal(err)
+		}
+		for ctx := soon(t); ; time.Sleep(5 * time.Millisecond) { // the pause of a poll
+			_, err := Ask(ctx, path, Request{Do: DoStatus})
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("it does not come back: %v", err)
+			}
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the socket is left behind")
+	}
+}
+
 func TestStaleSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

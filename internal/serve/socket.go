@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -80,4 +81,40 @@ func cause(err error) error {
 		return op.Err
 	}
 	return plain.Error(err)
+}
+
+// stay opens the socket again where somebody has removed it: a logout takes the
+// runtime directory away, a cleaner what it holds for old. What stands in its place
+// is left alone.
+func (s *Server) stay() {
+	look := time.NewTicker(s.o.Look)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-s.over:
+			return
+		}
+		if _, err := os.Lstat(s.o.Path); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		_ = os.Mkdir(filepath.Dir(s.o.Path), 0o700)
+		if l, err := listen(s.o.Path); err == nil {
+			s.move(l)
+		}
+	}
+}
+
+// move answers on another listener from now on. Whoever is served stays.
+func (s *Server) move(l *net.UnixListener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = l.Close()
+		return
+	}
+	s.listener.SetUnlinkOnClose(false) // the file of that name is the new one's
+	_ = s.listener.Close()
+	s.listener = l
+	s.clients.Go(func() { s.accept(l) })
 }
