@@ -13,6 +13,7 @@ import (
 	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/proc"
+	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 )
 
@@ -32,8 +33,9 @@ func newYard(t *testing.T) *yard {
 	}}
 	y.site = &site{
 		dir: t.TempDir(), began: time.Now(), tell: func(text string) { t.Log(text) }, folder: "/",
-		base: config.Config{Server: config.Server{Command: strings.Fields("python -m sglang.launch_server --model-path /m --port 1")}},
-		eyes: openEyes(fake, func(s gpu.Sample) []gpu.GPU { return s.GPUs }),
+		state: statedir.Dir{State: t.TempDir(), Runtime: t.TempDir()},
+		base:  config.Config{Server: config.Server{Command: strings.Fields("python -m sglang.launch_server --model-path /m --port 1")}},
+		eyes:  openEyes(fake, func(s gpu.Sample) []gpu.GPU { return s.GPUs }),
 	}
 	t.Cleanup(y.eyes.close)
 	y.put(y.idle)

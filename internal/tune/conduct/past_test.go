@@ -9,7 +9,6 @@ import (
 
 	"sglaunch/internal/history"
 	"sglaunch/internal/sglangcmd"
-	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 )
 
@@ -26,7 +25,7 @@ func TestNoiseIsRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	y := newYard(t)
-	y.study, y.state = study, statedir.Dir{State: t.TempDir(), Runtime: t.TempDir()}
+	y.study = study
 	if sd := y.noise(t.Context()); sd != 0 {
 		t.Errorf("nothing was measured here, and launches scatter by %v", sd)
 	}
@@ -53,7 +52,7 @@ func TestNoiseIsRemembered(t *testing.T) {
 // A start that had to compile says what one takes only where there is no other.
 func TestColdStartsAreNotTheUsual(t *testing.T) {
 	y := newYard(t)
-	y.base, y.state = smallBase, statedir.Dir{State: t.TempDir(), Runtime: t.TempDir()}
+	y.base = smallBase
 	y.base.Server.Name = "prod"
 	db, err := history.Open(t.Context(), y.state.History())
 	if err != nil {
