@@ -30,11 +30,13 @@ server = ["python3", os.path.abspath("bench/requestlog.py"), str(megabytes), str
 with open(whole, "wb") as f:
     subprocess.run(server, stdout=f, check=True, env={**os.environ, "TOOK": "/dev/null"})
 
+quiet, _held = os.pipe()  # standard input that neither says anything nor ends: script types its end
+
 def rate(name, argv, status):
     """Megabytes a second that the server could print; all of it must be there."""
     env = {**os.environ, "SGLAUNCH_STATE": work + "/state", "SGLAUNCH_RUNTIME": work + "/runtime", "TOOK": work + "/took"}
     with open(work + "/out", "wb") as out:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, env=env)
+        done = subprocess.run(argv, stdin=quiet, stdout=out, stderr=subprocess.PIPE, env=env)
     if done.returncode != status:
         sys.exit(f"{name} ended with {done.returncode}: {done.stderr.decode()}")
     logs = glob.glob(work + "/state/launches/*/attempts/1/server.log")
