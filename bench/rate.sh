@@ -8,7 +8,9 @@
 #   sglaunch    `sglaunch run` to a file, and its raw log; the output is read for its
 #               meaning by the supervisor meanwhile
 #
-#   bench/rate.sh [MEGABYTES [BYTES A LINE]]   (default 500 8000)
+#   bench/rate.sh [MEGABYTES [BYTES A LINE [PACE]]]   (default 500 8000)
+#
+# With PACE the server has no more to say than so many megabytes a second.
 #
 # Prints megabytes a second as the server sees them, medians of RUNS, and the
 # medians of the ratios of each round. Exit status 1 where a byte is missing in the
@@ -18,15 +20,16 @@
 # as well, the ratios say little.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-megabytes=${1:-500} length=${2:-8000} runs=${RUNS:-7}
+megabytes=${1:-500} length=${2:-8000} pace=${3:-} runs=${RUNS:-7}
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 go build -o "$work/" ./cmd/sglaunch ./bench/ptycopy
 
-python3 - "$work" "$megabytes" "$length" "$runs" <<'PY'
+python3 - "$work" "$megabytes" "$length" "$runs" $pace <<'PY'
 import filecmp, glob, os, shlex, shutil, statistics, subprocess, sys
-work, megabytes, length, runs = sys.argv[1], *map(int, sys.argv[2:])
+work, megabytes, length, runs = sys.argv[1], *map(int, sys.argv[2:5])
+pace = sys.argv[5:]
 whole = work + "/whole.log"
-server = ["python3", os.path.abspath("bench/requestlog.py"), str(megabytes), str(length)]
+server = ["python3", os.path.abspath("bench/requestlog.py"), str(megabytes), str(length), *pace]
 with open(whole, "wb") as f:
     subprocess.run(server, stdout=f, check=True, env={**os.environ, "TOOK": "/dev/null"})
 

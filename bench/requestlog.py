@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Prints what a server with --log-requests prints, as fast as its output is taken.
 
-    bench/requestlog.py MEGABYTES BYTES
+    bench/requestlog.py MEGABYTES BYTES [PACE]
 
-Lines are of BYTES each, one write a line as Python's logging does it, and begin
-with a start of one rank that gets ready. The seconds from the first byte to the
-last go to the file that $TOOK names.
+With PACE it has no more to say than so many megabytes a second. Lines are of BYTES
+each, one write a line as Python's logging does it, and begin with a start of one
+rank that gets ready. The seconds from the first byte to the last go to the file
+that $TOOK names.
 """
 import os
 import sys
@@ -27,14 +28,18 @@ def lines(length):
 
 def main():
     size, length = int(sys.argv[1]) * 1_000_000, int(sys.argv[2])
+    pace = float(sys.argv[3]) * 1e6 if len(sys.argv) > 3 else 0
     made, encoded = 0, []
     for line in lines(length):
         encoded.append(line.encode() + b"\n")
         made += len(encoded[-1])
         if made >= size:
             break
-    begun = time.monotonic()
+    begun, printed = time.monotonic(), 0
     for line in encoded:
+        while pace and printed > (time.monotonic() - begun) * pace:
+            time.sleep(0.002)
+        printed += len(line)
         while line:
             line = line[os.write(1, line) :]
     with open(os.environ["TOOK"], "w") as took:
