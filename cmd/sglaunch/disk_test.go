@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 )
 
@@ -313,6 +314,35 @@ func TestSupervisorDiesOnAFullDisk(t *testing.T) {
 	b.await("supervisor is back")
 	b.signal(syscall.SIGTERM)
 	if code := b.wait(); code != exitOK || strings.Count(string(b.stderr.bytes()), "server is process") != 2 {
+		t.Errorf("exit code %d\n%s", code, b.stderr.bytes())
+	}
+	b.left(storyLimit)
+}
+
+// A supervisor that finds the name of its launch taken leaves the server alone, and
+// the next one takes it up.
+func TestNameTakenBeforeTheNextSupervisor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := &box{dir: dir, launched: startLaunch(t, dir, nil, "run", "--server.name=theirs", "--", "sleep", "1000")}
+	b.await("attempt 1: server is process")
+	path := filepath.Join(dir, "state", "run", "theirs.lock")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	theirs := flock.New(path)
+	if locked, err := theirs.TryLock(); err != nil || !locked {
+		t.Fatalf("locked: %v, %v", locked, err)
+	}
+	defer theirs.Close()
+	b.strike("supervisor")
+	b.await(`cannot start "theirs"`)
+	if err := theirs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.await("supervisor is back")
+	b.signal(syscall.SIGTERM)
+	if code := b.wait(); code != exitOK || strings.Count(string(b.stderr.bytes()), "server is process") != 1 {
 		t.Errorf("exit code %d\n%s", code, b.stderr.bytes())
 	}
 	b.left(storyLimit)
