@@ -168,14 +168,7 @@ func TestHookThatLeavesSomethingBehind(t *testing.T) {
 	}, Before{}, wrong.add)
 	r.Told(event("announced"))
 	r.Close()
-	data, err := os.ReadFile(pidFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := pidIn(t, pidFile)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Errorf("what it has left: %v", err)
 	}
@@ -186,17 +179,18 @@ func TestHookThatLeavesSomethingBehind(t *testing.T) {
 
 // A hook that hangs is ended with all it has started, and holds up no other.
 func TestLimit(t *testing.T) {
+	const limit = time.Second
 	dir := t.TempDir()
 	pidFile, ready := filepath.Join(dir, "pid"), filepath.Join(dir, "ready")
 	var wrong troubles
 	r := NewRunner(Hooks{
 		OnStopping: []string{"/bin/sh", "-c", `sleep 1000 & echo $! >"$0"; wait`, pidFile},
-		OnReady:    into(ready), Limit: 300 * time.Millisecond,
+		OnReady:    into(ready), Limit: limit,
 	}, Before{Announced: true}, wrong.add)
 	begun := time.Now()
 	r.Told(event("stopping", "by", "x"))
 	r.Told(event("announced"))
-	if took := time.Since(begun); took > 200*time.Millisecond {
+	if took := time.Since(begun); took >= limit {
 		t.Errorf("telling took %s", took)
 	}
 	eventually.True(t, "a hook beside one that hangs", func() bool { return len(lines(t, ready)) > 0 })
@@ -204,7 +198,14 @@ func TestLimit(t *testing.T) {
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("closing took %s", took)
 	}
-	data, err := os.ReadFile(pidFile)
+	pid := pidIn(t, pidFile)
+	eventually.True(t, "the end of what a hook has started", func() bool { return syscall.Kill(pid, 0) != nil || zombie(pid) })
+}
+
+// pidIn is the process that a hook has noted in a file.
+func pidIn(t *testing.T, path string) int {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the end of what a hook has started", func() bool { return syscall.Kill(pid, 0) != nil || zombie(pid) })
+	return pid
 }
 
 // zombie: dead, and not collected by whoever is its parent now.

@@ -32,13 +32,18 @@ func hear(conn *wire.Conn, frames *[]frame) {
 	}
 }
 
+// heardBy returns a link whose frames are noted, as long as it is open.
+func heardBy(frames *[]frame) *link {
+	ours, theirs := net.Pipe()
+	go hear(wire.NewConn(theirs), frames)
+	return newLink(ours)
+}
+
 // What is more than one frame holds is sent to its end, though nothing more comes.
 func TestMoreThanAFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
 		var frames []frame
-		go hear(wire.NewConn(theirs), &frames)
-		l, s := newLink(ours), newSpool(1)
+		l, s := heardBy(&frames), newSpool(1)
 		s.add(make([]byte, 3*stretchSize+1), both)
 		s.end(false)
 		l.stream(s, 0)
@@ -60,10 +65,8 @@ func TestMoreThanAFrame(t *testing.T) {
 // messages wait for neither.
 func TestOutputGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
 		var frames []frame
-		go hear(wire.NewConn(theirs), &frames)
-		l, s := newLink(ours), newSpool(1)
+		l, s := heardBy(&frames), newSpool(1)
 		l.stream(s, 0)
 		for i := range 100 {
 			s.add([]byte("x"), both)
@@ -102,10 +105,8 @@ func TestOutputGathers(t *testing.T) {
 // Output that is there already waits for nothing.
 func TestFullFramesDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
 		var frames []frame
-		go hear(wire.NewConn(theirs), &frames)
-		l, s := newLink(ours), newSpool(1)
+		l, s := heardBy(&frames), newSpool(1)
 		for range 8 {
 			s.add(make([]byte, stretchSize/2), both)
 		}
