@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 		writeAttempts(path, os.Getenv("HISTORY_TEST_LAUNCH"), os.Getenv("HISTORY_TEST_ATTEMPTS"))
 		return
 	}
+	// Local times read the same everywhere. No single test may set it: others
+	// leave walks of folders behind, and those read it.
+	time.Local = time.UTC
 	goleak.VerifyTestMain(m)
 }
 

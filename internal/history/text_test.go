@@ -59,15 +59,7 @@ func night() Launch {
 	return l
 }
 
-// utc makes local times the same everywhere.
-func utc(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
-}
-
 func TestTable(t *testing.T) {
-	utc(t)
 	starting := Launch{ID: "20261201T090000.000Z-dev-0002", Name: "dev", Began: day.Add(27 * time.Hour), Attempts: []Attempt{
 		{N: 1, Began: day.Add(27 * time.Hour), Phases: []Span{{Phase: phases.LoadingWeights, Took: 3 * time.Second}}},
 	}}
@@ -102,7 +94,6 @@ func TestTable(t *testing.T) {
 }
 
 func TestDetail(t *testing.T) {
-	utc(t)
 	var b strings.Builder
 	if err := WriteDetail(&b, night()); err != nil {
 		t.Fatal(err)
