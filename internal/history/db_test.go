@@ -189,7 +189,7 @@ func TestALockedDatabaseHoldsNobodyUp(t *testing.T) {
 	if err := db.RecordLaunch(ctx, fullLaunch("l2")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > callLimit/2 {
 		t.Errorf("it took %v", took)
 	}
 	if l, err := db.Launch(t.Context(), "l1"); err != nil || l.ID != "l1" {

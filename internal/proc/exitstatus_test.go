@@ -5,7 +5,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
+
+	"sglaunch/internal/eventually"
 )
 
 // A child that was not waited for tells how it ended.
@@ -22,17 +23,10 @@ func TestExitStatusOfZombie(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		deadline := time.Now().Add(10 * time.Second)
-		for {
-			if s, ok := ExitStatus(cmd.Process.Pid); ok {
-				if !c.check(s) {
-					t.Errorf("%s: status %#x", c.script, s)
-				}
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: no status", c.script)
-			}
+		var s syscall.WaitStatus
+		eventually.True(t, "a status of "+c.script, func() (ok bool) { s, ok = ExitStatus(cmd.Process.Pid); return ok })
+		if !c.check(s) {
+			t.Errorf("%s: status %#x", c.script, s)
 		}
 		_ = cmd.Wait()
 	}

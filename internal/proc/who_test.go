@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sglaunch/internal/eventually"
 )
 
 func TestWho(t *testing.T) {
@@ -16,12 +18,7 @@ func TestWho(t *testing.T) {
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	want := fmt.Sprintf(`^process %d \(sleep 1000, for \d+s`, cmd.Process.Pid)
-	deadline := time.Now().Add(5 * time.Second)
-	for !regexp.MustCompile(want).MatchString(Who(cmd.Process.Pid)) { // until it has begun its program
-		if time.Now().After(deadline) {
-			t.Fatalf("got %q, want %q", Who(cmd.Process.Pid), want)
-		}
-	}
+	eventually.True(t, want+", once it has begun its program", func() bool { return regexp.MustCompile(want).MatchString(Who(cmd.Process.Pid)) })
 	if got := Who(1 << 30); !strings.Contains(got, "nothing is known") {
 		t.Errorf("nobody: %q", got)
 	}

@@ -58,7 +58,7 @@ func TestNVMLMisbehaves(t *testing.T) {
 	s := stageFor(t, "", 100)
 	b := Board{GPUs: Machine(3)}
 	b.GPUs[0].Codes = map[string]int{"nvmlDeviceGetPowerUsage": 3}
-	b.GPUs[1].Hang = 120
+	b.GPUs[1].Hang = 1000
 	if err := b.Write(s.Board); err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +66,10 @@ func TestNVMLMisbehaves(t *testing.T) {
 	if got := l.GPUs[0].Err; got != "Not Supported" {
 		t.Errorf("a refused function answers %q", got)
 	}
-	if got := l.GPUs[1].Took; got < 120*time.Millisecond {
+	if got := l.GPUs[1].Took; got < time.Second {
 		t.Errorf("a hanging GPU answered after %v", got)
 	}
-	if got := l.GPUs[2]; got.Err != "" || got.Took > 100*time.Millisecond {
+	if got := l.GPUs[2]; got.Err != "" || got.Took >= time.Second {
 		t.Errorf("its neighbour suffers: %+v", got)
 	}
 

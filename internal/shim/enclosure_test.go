@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -83,7 +82,7 @@ func TestServerIsEnclosed(t *testing.T) {
 		return errors.Is(err, os.ErrNotExist)
 	})
 	p.finish(0)
-	if status := r.exit(10 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 }
@@ -101,7 +100,7 @@ func TestShimDiesAndNobodyWasRecorded(t *testing.T) {
 	p.spawn(spec)
 	p.awaitOutput("grown")
 	_ = unix.Kill(r.pid(), unix.SIGKILL)
-	r.exit(10 * time.Second)
+	r.exit()
 	_ = os.Remove(spec.Records)
 	spec.Marker = ""
 	lastRites(t, spec)

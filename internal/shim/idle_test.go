@@ -46,7 +46,7 @@ func TestIdleCost(t *testing.T) {
 	p.kill(1)
 	p.await(wire.TreeGone)
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 var pssLine = regexp.MustCompile(`(?m)^Pss:\s+(\d+) kB`)

@@ -47,7 +47,7 @@ func TestTortureTreeDies(t *testing.T) {
 			}
 		}
 		p.finish(0)
-		r.exit(10 * time.Second)
+		r.exit()
 		if survivors > 0 {
 			break
 		}
@@ -141,7 +141,7 @@ func TestOthersAreSpared(t *testing.T) {
 		}
 	}
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 	_ = proc.Send(before, unix.SIGKILL)
 	_ = proc.Send(hook, unix.SIGKILL)
 }

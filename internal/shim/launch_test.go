@@ -33,7 +33,7 @@ func TestOneAttempt(t *testing.T) {
 	p.kill(1)
 	p.await(wire.TreeGone)
 	p.finish(11)
-	if status := r.exit(10 * time.Second); status != 11 {
+	if status := r.exit(); status != 11 {
 		t.Errorf("exit status %d", status)
 	}
 	same(t, "standard output", r.stdout.bytes(), []byte(want))
@@ -76,7 +76,7 @@ func TestBytesAreTheServers(t *testing.T) {
 			p.kill(1)
 			p.await(wire.TreeGone)
 			p.finish(0)
-			r.exit(20 * time.Second)
+			r.exit()
 			want, _ := io.ReadAll(io.LimitReader(noise(), size))
 			same(t, "standard output", r.stdout.bytes(), want)
 			same(t, "log", r.log(1), want)
@@ -95,7 +95,7 @@ func TestPipesKeepStreamsApart(t *testing.T) {
 	p.kill(1)
 	p.await(wire.TreeGone)
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 	var out, errs strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&out, "out %d\n", i)
@@ -148,7 +148,7 @@ func TestServerStandsAsTheRawCommand(t *testing.T) {
 			p.await(wire.Drained)
 			viaShim := string(p.received())
 			p.finish(0)
-			r.exit(10 * time.Second)
+			r.exit()
 
 			raw := newSink()
 			argv := append(slices.Clone(wrap), "python3", "-c", look)
@@ -197,7 +197,7 @@ func TestSignalsReachTheServer(t *testing.T) {
 		t.Errorf("exited: %v", m.Status)
 	}
 	p.finish(0)
-	if status := r.exit(10 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 }
@@ -222,7 +222,7 @@ func TestQuitOfAnOrphan(t *testing.T) {
 	p.kill(1)
 	p.await(wire.TreeGone)
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // The third wish to end is granted by the shim itself, though the supervisor
@@ -246,7 +246,7 @@ func TestThirdSignalKills(t *testing.T) {
 	if len(q.hello.Asked) != 3 || !q.hello.TreeGone || q.hello.Exited == nil {
 		t.Errorf("hello: %+v", q.hello)
 	}
-	if status := r.exit(10 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 	if text := r.stderr.text(); !strings.Contains(text, "the launch ends without it") {
@@ -274,7 +274,7 @@ func TestOneServerAtATime(t *testing.T) {
 	p.await(wire.Drained)
 	p.spawn(second)
 	p.finish(10)
-	if status := r.exit(10 * time.Second); status != 10 {
+	if status := r.exit(); status != 10 {
 		t.Errorf("exit status %d", status)
 	}
 }
@@ -305,7 +305,7 @@ func TestSpawnFailures(t *testing.T) {
 		}
 	}
 	p.finish(78)
-	if status := r.exit(10 * time.Second); status != 78 {
+	if status := r.exit(); status != 78 {
 		t.Errorf("exit status %d", status)
 	}
 }

@@ -56,7 +56,7 @@ func TestStoppedTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.finish(0)
-	if status := r.exit(60 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 	// The person's terminal, unlike the server's, makes two bytes of an end of line.
@@ -94,7 +94,7 @@ func TestBlockedJournal(t *testing.T) {
 	if n := bytes.Count(got, []byte("\n")); n != lines {
 		t.Errorf("%d lines", n)
 	}
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // Standard output on a full disk: the server and its log go on, and once there
@@ -117,7 +117,7 @@ func TestStdoutOnAFullDisk(t *testing.T) {
 	}
 	disk.grow(t, r.pid(), 2*size)
 	p.finish(0)
-	if status := r.exit(20 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 	got, _ := os.ReadFile(out.Name())
@@ -138,7 +138,7 @@ func TestStdoutOnADiskThatStaysFull(t *testing.T) {
 	p := r.supervisor()
 	r.flooded(p, size)
 	p.finish(0)
-	if status := r.exit(20 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 	want := fmt.Sprintf("sglaunch: %d bytes of output are missing on standard output, which took nothing for 300ms; see the log\n", size)
@@ -176,7 +176,7 @@ func TestLogOnADiskThatIsFullForAWhile(t *testing.T) {
 	opened.Close()
 	p.await(wire.Drained)
 	p.finish(0)
-	r.exit(20 * time.Second)
+	r.exit()
 	want := append(noiseOf(first), noiseOf(second)...)
 	log, _ := os.ReadFile(spec.Log)
 	if len(log) != len(want) {

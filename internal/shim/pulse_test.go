@@ -56,7 +56,7 @@ func TestStoppedSupervisorIsReplaced(t *testing.T) {
 			next.kill(1)
 			next.await(wire.TreeGone)
 			next.finish(0)
-			r.exit(10 * time.Second)
+			r.exit()
 		})
 	}
 }
@@ -82,7 +82,7 @@ func TestSupervisorThatIsNotSilentIsKept(t *testing.T) {
 				}
 			}
 			p.finish(0)
-			if code := r.exit(10 * time.Second); code != 0 || r.stderr.text() != c.told {
+			if code := r.exit(); code != 0 || r.stderr.text() != c.told {
 				t.Errorf("exit status %d, standard error %q", code, r.stderr.text())
 			}
 		})
@@ -108,7 +108,7 @@ func TestNobodyIsSilentWhileAllAreStopped(t *testing.T) {
 		answer()
 	}
 	p.finish(0)
-	if code := r.exit(10 * time.Second); code != 0 || r.stderr.text() != "" {
+	if code := r.exit(); code != 0 || r.stderr.text() != "" {
 		t.Errorf("exit status %d, standard error %q", code, r.stderr.text())
 	}
 }

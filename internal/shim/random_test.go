@@ -45,7 +45,7 @@ func dieAt(t *testing.T, tree string, moment time.Duration, shimDies bool) strin
 	time.Sleep(moment) // the moment is the point
 	if shimDies {
 		_ = unix.Kill(r.pid(), unix.SIGKILL)
-		r.exit(5 * time.Second)
+		r.exit()
 		lastRites(t, spec)
 		nobodyLeft(t, p.pid)
 		return "shim"
@@ -59,7 +59,7 @@ func dieAt(t *testing.T, tree string, moment time.Duration, shimDies bool) strin
 	awaitEither(q, wire.TreeGone, wire.TreeLeft)
 	nobodyLeft(t, q.pid)
 	q.finish(0)
-	if status := r.exit(10 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 	return "supervisor"

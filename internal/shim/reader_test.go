@@ -44,7 +44,7 @@ func TestBlockedStdout(t *testing.T) {
 	}
 	want, _ := io.ReadAll(io.LimitReader(noise(), size))
 	same(t, "standard output", got, want)
-	if status := r.exit(10 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 }
@@ -72,7 +72,7 @@ func unread(t *testing.T, patience time.Duration) (*rig, *part) {
 // A reader that never reads again is not waited for without end.
 func TestStdoutBlockedForEver(t *testing.T) {
 	r, _ := unread(t, 300*time.Millisecond)
-	if status := r.exit(10 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 }
@@ -86,7 +86,7 @@ func TestAskedWhileNobodyReads(t *testing.T) {
 		return p.over
 	})
 	r.signal(unix.SIGTERM)
-	if status := r.exit(20 * time.Second); status != 0 {
+	if status := r.exit(); status != 0 {
 		t.Errorf("exit status %d", status)
 	}
 	if text := r.stderr.text(); !strings.Contains(text, "missing on standard output, which took nothing for 1s") {
@@ -116,7 +116,7 @@ func TestStdoutClosed(t *testing.T) {
 		t.Error("the server died")
 	}
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // A supervisor that does not read what it asked for holds up nobody.
@@ -135,7 +135,7 @@ func TestDeafSupervisor(t *testing.T) {
 	want, _ := io.ReadAll(io.LimitReader(noise(), size))
 	same(t, "stream", p.received(), want)
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // A full disk is told, costs the server nothing, and what memory holds still
@@ -161,7 +161,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("trouble: %+v", m)
 	}
 	p.finish(0)
-	r.exit(20 * time.Second)
+	r.exit()
 	want, _ := io.ReadAll(io.LimitReader(noise(), size))
 	same(t, "standard output", r.stdout.bytes(), want)
 	same(t, "stream", p.received(), want)
@@ -236,7 +236,7 @@ func TestNoLog(t *testing.T) {
 	p.await(wire.Drained)
 	same(t, "stream", p.received(), []byte("hello\n"))
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // A server that is gone before the supervisor asks for its output is heard all
@@ -261,7 +261,7 @@ func TestOutputIsAskedForLate(t *testing.T) {
 		}
 		same(t, "stream", p.received(), []byte("hello\n"))
 		p.finish(0)
-		r.exit(10 * time.Second)
+		r.exit()
 	}
 }
 
@@ -290,7 +290,7 @@ func TestGrandchildHoldsTheTerminal(t *testing.T) {
 		t.Errorf("drained: %+v", m)
 	}
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // Whoever else holds the terminal does not hold up the end: the output is cut
@@ -313,5 +313,5 @@ func TestSomebodyElseHoldsTheTerminal(t *testing.T) {
 		t.Errorf("drained: %+v", m)
 	}
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }

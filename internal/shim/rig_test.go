@@ -37,6 +37,9 @@ const (
 	optionsVar = "SHIM_TEST_OPTIONS"
 )
 
+// patience is as long as a busy machine may need; what works takes a moment.
+const patience = time.Minute
+
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVar); role {
 	case "":
@@ -189,14 +192,14 @@ func (r *rig) signal(sig unix.Signal) {
 }
 
 // exit waits for the shim's exit status.
-func (r *rig) exit(within time.Duration) int {
+func (r *rig) exit() int {
 	r.t.Helper()
 	select {
 	case status := <-r.status:
 		r.status <- status
 		return status
-	case <-time.After(within):
-		r.t.Fatalf("the shim has not ended within %v", within)
+	case <-time.After(patience):
+		r.t.Fatalf("the shim has not ended within %v", patience)
 		return -1
 	}
 }
@@ -205,7 +208,7 @@ func (r *rig) exit(within time.Duration) int {
 // then plays.
 func (r *rig) supervisor() *part {
 	r.t.Helper()
-	_ = r.listener.(*net.UnixListener).SetDeadline(time.Now().Add(10 * time.Second))
+	_ = r.listener.(*net.UnixListener).SetDeadline(time.Now().Add(patience))
 	conn, err := r.listener.Accept()
 	if err != nil {
 		r.t.Fatalf("no supervisor came: %v", err)
@@ -298,7 +301,7 @@ func (p *part) listen() {
 // until waits for a condition on what has been received; the lock is held.
 func (p *part) until(what string, ok func() bool) {
 	p.t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(patience)
 	for {
 		p.mu.Lock()
 		yes, over := ok(), p.over

@@ -39,7 +39,7 @@ func TestStdoutIsTheJournal(t *testing.T) {
 	}
 	same(t, "journal", got, []byte("one\n100%|##|\n[2026-02-19 05:52:10] done\nend\n"))
 	same(t, "log", r.log(1), []byte("one\n\r 50%|# |\r100%|##|[2026-02-19 05:52:10] done\nend"))
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // systemd hears what the supervisor says, and a watchdog that is petted though
@@ -66,5 +66,5 @@ func TestSystemdIsTold(t *testing.T) {
 		heard[strings.TrimSpace(string(buf[:n]))]++
 	}
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }

@@ -65,7 +65,7 @@ print("end", repr(sys.stdin.read()), flush=True)
 	p.awaitOutput("end ''\n")
 	p.await(wire.Drained)
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 	if text := screen.text(); strings.Count(text, "typed") != 2 { // the terminal's echo and the server's answer
 		t.Errorf("screen: %q", text)
 	}
@@ -87,7 +87,7 @@ func TestControlC(t *testing.T) {
 		}
 	}
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // Ctrl-Z stops all three, and fg continues all three.
@@ -127,7 +127,7 @@ while True:
 	p.await(wire.Suspended)
 	p.await(wire.Resumed)
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // Where no shell could continue us, Ctrl-Z stops nobody, as the kernel has it.
@@ -145,7 +145,7 @@ func TestControlZWithoutAShell(t *testing.T) {
 	r.signal(unix.SIGUSR1) // arrives after it
 	p.awaitOutput("heard user defined signal 1")
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 // On one terminal our lines stand between the server's lines, never in one, and
@@ -175,7 +175,7 @@ time.sleep(1000)
 		t.Errorf("the line waited for %v", d)
 	}
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 }
 
 func TestQuiet(t *testing.T) {
@@ -187,6 +187,6 @@ func TestQuiet(t *testing.T) {
 	p.send(wire.Message{Type: wire.Quiet})
 	p.send(wire.Message{Type: wire.Print, Text: "three\nfour\n"})
 	p.finish(0)
-	r.exit(10 * time.Second)
+	r.exit()
 	same(t, "standard error", r.stderr.bytes(), []byte("one\nthree\nfour\n"))
 }

@@ -83,7 +83,7 @@ func TestClientIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(300*time.Millisecond, func() { cancel(errors.New("the server crashed")) })
 	end := c.Run(ctx)
-	if end.Problem != "the bench client was ended: the server crashed" || end.Took > 2*time.Second {
+	if end.Problem != "the bench client was ended: the server crashed" || end.Took > 20*time.Second {
 		t.Errorf("after %s: %q", end.Took, end.Problem)
 	}
 	if procs := left(t, c); len(procs) > 0 {
