@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -63,7 +64,7 @@ func attach(ctx context.Context, l supervisor.Outside, lines int, stdout, stderr
 	case st.Dir == "":
 		return fmt.Errorf("cannot attach to %q: its supervisor does not answer, and its records are not in this state directory", l.Name)
 	}
-	ctx, stop := untilAsked(ctx)
+	ctx, stop := untilUnread(ctx, stdout)
 	defer stop()
 	v := viewer{folder: statedir.Launch{ID: st.ID, Path: st.Dir}, lines: lines, stdout: stdout, stderr: stderr}
 	defer v.close()
@@ -79,20 +80,29 @@ func attach(ctx context.Context, l supervisor.Outside, lines int, stdout, stderr
 	return tellEnd(context.WithoutCancel(ctx), stderr, l.Name)
 }
 
-// tell passes sglaunch's own lines on, over every supervisor of the launch.
+// tell passes sglaunch's own lines on, over every supervisor of the launch. That it
+// cannot hear them is said once.
 func tell(ctx context.Context, l supervisor.Outside, told chan<- string) {
+	pass := func(text string) error {
+		select {
+		case told <- text:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	var deaf bool
 	for ctx.Err() == nil && proc.Alive(l.Shim) {
-		_ = serve.Watch(ctx, l.Socket, func(_ []byte, _ *serve.Status, e *serve.Envelope) error {
+		err := serve.Watch(ctx, l.Socket, func(_ []byte, _ *serve.Status, e *serve.Envelope) error {
 			if e == nil || e.Text == "" {
 				return nil
 			}
-			select {
-			case told <- e.Text:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+			return pass(e.Text)
 		}) // it ends with the supervisor; the next one answers there again
+		if err != nil && !errors.Is(err, serve.ErrNobody) && !deaf {
+			deaf = true
+			_ = pass(fmt.Sprintf("what sglaunch itself says is not shown here: %v", err))
+		}
 		select {
 		case <-time.After(attachPoll):
 		case <-ctx.Done():

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os"
 	"syscall"
 	"testing"
+
+	"sglaunch/internal/eventually"
 )
 
 // Ctrl-\ ends a command in order, as Ctrl-C does: a tuner that crashed of it left the
@@ -27,4 +30,20 @@ func TestCtrlBackslash(t *testing.T) {
 	}
 	send(syscall.SIGQUIT)
 	<-night.Done()
+}
+
+// What follows a launch ends when its reader has left, as in `| head -1`.
+func TestReaderLeaves(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	following, stop := untilUnread(t.Context(), &output{to: w})
+	defer stop()
+	if unread(w) {
+		t.Error("it is read")
+	}
+	r.Close()
+	eventually.True(t, "it ends", func() bool { return following.Err() != nil })
 }

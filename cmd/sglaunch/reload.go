@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
+	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
+	"sglaunch/supervisor"
 )
 
 // reloadLimit bounds a reload: launch.toml may lie on a file system that hangs.
@@ -24,17 +28,40 @@ rungs, names and paths) only with a new launch. What has changed is listed by
 these three. A file with a mistake changes nothing.
 
 SIGHUP does the same where the launch belongs to no terminal, as does
-systemctl reload.`,
+systemctl reload. A launch that has no supervisor at the moment reads it as soon as
+one is back.`,
 		Args:              oneName,
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			l, accepted, err := askFor(c.Context(), args, serve.DoReload, reloadLimit)
-			if err != nil {
+			switch {
+			case errors.Is(err, serve.ErrNobody):
+				return reloadLater(c.OutOrStdout(), l, err)
+			case err != nil:
 				return err
 			}
 			return printReloaded(c.OutOrStdout(), l.Name, accepted.Fields)
 		},
 	}
+}
+
+// reloadLater leaves the wish with the shim, which keeps it for the next supervisor,
+// unless a hangup would mean something else to it.
+func reloadLater(w io.Writer, l supervisor.Outside, nobody error) error {
+	shim, err := proc.Identify(l.Shim.PID)
+	switch {
+	case err != nil:
+		return nobody
+	case shim.HasTTY:
+		return &exitError{1, nobody, "ask again once sglaunch status shows a supervisor; a SIGHUP would stop this launch, since it belongs to a terminal"}
+	case !proc.Catches(l.Shim.PID, unix.SIGHUP):
+		return &exitError{1, nobody, "ask again once sglaunch status shows a supervisor; this launch ignores SIGHUP (nohup)"}
+	}
+	if err := proc.Send(l.Shim, unix.SIGHUP); err != nil {
+		return fmt.Errorf("%w; cannot signal process %d: %w", nobody, l.Shim.PID, err)
+	}
+	_, err = fmt.Fprintf(w, "%s does not answer; SIGHUP was sent to process %d: launch.toml is read again as soon as a supervisor is back\n", l.Name, l.Shim.PID)
+	return err
 }
 
 // printReloaded lists the keys that have changed by the moment from which they

@@ -86,7 +86,7 @@ func showStatus(ctx context.Context, w io.Writer, dir statedir.Dir, launches []s
 // follow shows a launch until it ends or the person has seen enough. The end of a
 // supervisor is not that of the launch: the next one answers at the same place.
 func follow(ctx context.Context, w io.Writer, l supervisor.Outside, asJSON bool) error {
-	ctx, stop := untilAsked(ctx)
+	ctx, stop := untilUnread(ctx, w)
 	defer stop()
 	var heard, ended bool
 	tell := func(raw []byte, s *serve.Status, e *serve.Envelope) error {

@@ -28,6 +28,7 @@ type Proc struct {
 	PPID    int
 	Group   int // process group
 	Session int
+	HasTTY  bool   // it belongs to a terminal
 	Comm    string // at most 15 bytes
 	State   byte   // R S D Z T t X I
 	Threads int
@@ -87,6 +88,7 @@ const (
 	statPPID
 	statGroup
 	statSession
+	statTTY
 	statMinor   = 7
 	statMajor   = 9
 	statUser    = 11
@@ -125,7 +127,7 @@ func parseStat(text []byte) (Proc, error) {
 	}
 	return Proc{
 		ID:   ID{PID: pid, Start: n[statStart]},
-		PPID: int(n[statPPID]), Group: int(n[statGroup]), Session: int(n[statSession]),
+		PPID: int(n[statPPID]), Group: int(n[statGroup]), Session: int(n[statSession]), HasTTY: n[statTTY] != 0,
 		Comm: string(text[open+1 : shut]), State: state, Threads: int(n[statThreads]),
 		CPU: n[statUser] + n[statSystem], MinorFaults: n[statMinor], MajorFaults: n[statMajor],
 	}, nil

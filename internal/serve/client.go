@@ -29,11 +29,8 @@ func Say(ctx context.Context, path string, r Request) (*Status, *Envelope, error
 	var accepted *Envelope
 	err := talk(ctx, path, r, func(line []byte) error {
 		s, e, err := decode(line)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case e != nil && e.Event == EventRefused:
-			return errors.New(e.Text)
 		}
 		status, accepted = s, e
 		return io.EOF
@@ -48,7 +45,7 @@ func Say(ctx context.Context, path string, r Request) (*Status, *Envelope, error
 }
 
 // Watch follows a launch until it ends (then it returns nil), line reports an
-// error, or ctx ends. line gets each document as it came and decoded: a Status
+// error, the launch refuses, or ctx ends. line gets each document as it came and decoded: a Status
 // or an Envelope.
 func Watch(ctx context.Context, path string, line func(raw []byte, s *Status, e *Envelope) error) error {
 	return talk(ctx, path, Request{Do: DoWatch}, func(raw []byte) error {
@@ -97,13 +94,17 @@ func heard(ctx context.Context, err error) error {
 	return nil
 }
 
-// decode reads a document of either kind.
+// decode reads a document of either kind; a refusal is an error.
 func decode(line []byte) (*Status, *Envelope, error) {
 	var e Envelope
 	if err := json.Unmarshal(line, &e); err != nil {
 		return nil, nil, fmt.Errorf("cannot read the launch's answer: %w", err)
 	}
-	if e.Event != EventStatus {
+	switch e.Event {
+	case EventStatus:
+	case EventRefused:
+		return nil, nil, errors.New(e.Text)
+	default:
 		return nil, &e, nil
 	}
 	var s Status

@@ -23,6 +23,7 @@ type Options struct {
 // Bounds of what clients may cost.
 const (
 	clientsMost  = 64
+	watchersMost = 48               // of these: who follows stays, and places are left for who asks
 	requestLimit = 10 * time.Second // from connecting to the request's last byte
 	answerLimit  = 10 * time.Second // for a client to take one line
 	newsDepth    = 256              // events that wait for a slow watcher

@@ -144,12 +144,12 @@ func TestIdleClientsMakeRoom(t *testing.T) {
 	}
 }
 
-// Clients that are being answered are bounded in number; when they go, others are
-// served.
-func TestManyClients(t *testing.T) {
+// Clients that follow are bounded in number, and take no place from those who ask;
+// when they go, others may.
+func TestManyFollow(t *testing.T) {
 	r := newRig(t)
 	var following []net.Conn
-	for range clientsMost {
+	for range watchersMost {
 		conn, err := net.Dial("unix", r.path)
 		if err != nil {
 			t.Fatal(err)
@@ -162,16 +162,21 @@ func TestManyClients(t *testing.T) {
 		}
 		following = append(following, conn)
 	}
-	if _, err := Ask(soon(t), r.path, Request{Do: DoStatus}); err == nil {
-		t.Error("one client more was served")
+	watch := func() error {
+		return Watch(soon(t), r.path, func([]byte, *Status, *Envelope) error { return io.EOF })
+	}
+	for range clientsMost { // as many as ever there are places
+		if err := watch(); err == nil || !strings.Contains(err.Error(), "cannot follow") {
+			t.Fatalf("one more who follows: %v", err)
+		}
+	}
+	if _, err := Ask(soon(t), r.path, Request{Do: DoStop}); err != nil {
+		t.Error(err)
 	}
 	for _, conn := range following {
 		_ = conn.Close()
 	}
-	eventually.True(t, "a client is served again", func() bool {
-		_, err := Ask(soon(t), r.path, Request{Do: DoStatus})
-		return err == nil
-	})
+	eventually.True(t, "one may follow again", func() bool { return errors.Is(watch(), io.EOF) })
 }
 
 // Who follows gets the status, then each event, then the end.

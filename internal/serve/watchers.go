@@ -18,6 +18,10 @@ type watcher struct {
 // watch follows the launch until it ends or the client goes.
 func (s *Server) watch(conn net.Conn) {
 	w := s.follow()
+	if w == nil {
+		_ = send(conn, answer(s.o.Status(), EventRefused, fmt.Sprintf("cannot follow: %d clients do", watchersMost)))
+		return
+	}
 	defer s.unfollow(w)
 	if send(conn, s.o.Status()) != nil {
 		return
@@ -55,10 +59,14 @@ func (s *Server) tellLost(conn net.Conn, w *watcher) error {
 	return send(conn, e)
 }
 
+// follow is nil where there is no room for one more.
 func (s *Server) follow() *watcher {
 	w := &watcher{news: make(chan Envelope, newsDepth)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.watchers) >= watchersMost {
+		return nil
+	}
 	if s.closed {
 		close(w.news)
 		return w
