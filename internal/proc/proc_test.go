@@ -335,8 +335,10 @@ func TestKillAllEndsForkers(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
 			stop := make(chan struct{})
+			var reaping sync.WaitGroup
+			reaping.Go(func() { reapStrays(stop) })
+			defer reaping.Wait() // or it takes the next test's zombie
 			defer close(stop)
-			go reapStrays(stop)
 			began := time.Now()
 			gone, left := EndAll(ctx, nil, func() ([]Proc, bool, error) {
 				_, _, err := tree.Scan()
