@@ -214,7 +214,8 @@ func TestAskThatCannotBe(t *testing.T) {
 		"tells the key": {&model{generate: func(w http.ResponseWriter, _ []string, _ map[string]any) {
 			http.Error(w, "api_key='k'", http.StatusForbidden)
 		}}, Options{}, "403: api_key='****'"},
-		"fails":           {&model{generate: refuses(500)}, Options{}, "/generate answers 500"},
+		"full":            {&model{generate: refuses(503)}, Options{}, "/generate answers 503"},
+		"cannot":          {&model{generate: refuses(501)}, Options{}, "/generate answers 501"},
 		"not understood":  {&model{generate: refuses(400)}, Options{}, "/generate answers 400"},
 		"small model":     {&model{models: `{"data": [{"id": "m", "max_model_len": 520}]}`, generate: says("x", "{}")}, Options{}, "room for 520 tokens"},
 		"nonsense":        {&model{generate: func(w http.ResponseWriter, _ []string, _ map[string]any) { fmt.Fprint(w, "]") }}, Options{}, "cannot be read"},
@@ -226,6 +227,30 @@ func TestAskThatCannotBe(t *testing.T) {
 				t.Errorf("got %+v, want it undone by %q", h, c.undone)
 			}
 		})
+	}
+}
+
+// A server that fails at what it is asked has answered; once may be chance.
+func TestAskOfAServerThatFails(t *testing.T) {
+	for name, c := range map[string]struct{ fails, faults int }{"once": {2, 0}, "at one batch": {3, 1}, "always": {99, 5}} {
+		m := &model{}
+		m.generate = func(w http.ResponseWriter, prompts []string, request map[string]any) {
+			if int(m.requests.Load()) <= c.fails {
+				http.Error(w, "NaN in the logits", http.StatusInternalServerError)
+				return
+			}
+			says("a", `{"completion_tokens": 1}`)(w, prompts, request)
+		}
+		h := m.ask(t, Options{}, small)
+		var faults []string
+		for _, a := range h.Answers {
+			if f := a.Fault(); f != "" {
+				faults = append(faults, f)
+			}
+		}
+		if h.Undone != "" || len(h.Answers) != 5 || len(faults) != c.faults || slices.ContainsFunc(faults, func(f string) bool { return f != "/generate answers 500: NaN in the logits" }) {
+			t.Errorf("%s: %+v", name, h)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 
 	"sglaunch/internal/mask"
 	"sglaunch/internal/probe/answers"
@@ -50,6 +51,15 @@ func failed(err error) bool {
 	return errors.As(err, &s) && (s.status == http.StatusBadRequest || s.status == http.StatusUnprocessableEntity || s.status >= http.StatusInternalServerError)
 }
 
+// broken reports whether the server itself failed at what it was asked: not a refusal
+// (4xx), not a server that is full or ending (503), nor a proxy's word (502, 504). SGLang
+// gives a 500 for a request that its scheduler aborted, as for probabilities that are
+// no numbers, and for every exception that nobody has thought of.
+func broken(err error) bool {
+	var s *statusError
+	return errors.As(err, &s) && s.status == http.StatusInternalServerError
+}
+
 // isAnswer reports whether the server answered at all, if only to refuse.
 func isAnswer(err error) bool {
 	var s *statusError
@@ -61,9 +71,25 @@ func absent(err error) bool {
 	return errors.As(err, &s) && (s.status == http.StatusNotFound || s.status == http.StatusMethodNotAllowed)
 }
 
-// generate asks for one batch. Probabilities are more than every server tells,
-// and so is its own endpoint.
-func (g *generator) generate(ctx context.Context, prompts []string, tokens int) (said []answers.Answer, err error) {
+// generate asks for one batch. A server that fails at the same prompts twice has
+// answered them: what its clients will get is that fault.
+func (g *generator) generate(ctx context.Context, prompts []string, tokens int) ([]answers.Answer, error) {
+	said, err := g.ask(ctx, prompts, tokens)
+	if broken(err) {
+		said, err = g.ask(ctx, prompts, tokens)
+	}
+	switch {
+	case broken(err):
+		return slices.Repeat([]answers.Answer{{Failed: err.Error()}}, len(prompts)), nil
+	case err == nil && len(said) != len(prompts):
+		err = fmt.Errorf("%d answers to %d prompts", len(said), len(prompts))
+	}
+	return said, err
+}
+
+// ask asks for one batch once. Probabilities are more than every server tells, and so
+// is its own endpoint.
+func (g *generator) ask(ctx context.Context, prompts []string, tokens int) (said []answers.Answer, err error) {
 	if !g.openai {
 		said, err = g.native(ctx, prompts, tokens)
 		if g.logprobs && failed(err) {
@@ -74,9 +100,6 @@ func (g *generator) generate(ctx context.Context, prompts []string, tokens int) 
 	}
 	if g.openai {
 		said, err = g.completions(ctx, prompts, tokens)
-	}
-	if err == nil && len(said) != len(prompts) {
-		err = fmt.Errorf("%d answers to %d prompts", len(said), len(prompts))
 	}
 	return said, err
 }

@@ -131,7 +131,8 @@ func (p *Prober) inTurn(ctx context.Context, ask func(context.Context) Answer) A
 }
 
 // ask gets the endpoint that says most, and a second one where the first
-// leaves it open.
+// leaves it open. A prefill or decode node is asked as well: an honest /health generates
+// nothing until the node is ready, and then what needs no peer (sglang pull 8444).
 func (p *Prober) ask(ctx context.Context) Answer {
 	if p.ownEndpoint() {
 		return given(p.get(ctx, p.base.Path))

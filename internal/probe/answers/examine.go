@@ -14,6 +14,7 @@ type Answer struct {
 	Tokens   []int     // ids in their order; nil: not told
 	Count    int       // of tokens
 	Logprobs []float64 // of the tokens; NaN where the server gave none; nil: not told
+	Failed   string    // how the server failed at it instead; "" = it did not
 }
 
 // Bounds of what a sound answer may look like.
@@ -28,6 +29,9 @@ const (
 
 // Fault says what is wrong with an answer by itself; "" = nothing that shows.
 func (a Answer) Fault() string {
+	if a.Failed != "" {
+		return a.Failed
+	}
 	if i := notFinite(a.Logprobs); i >= 0 {
 		return fmt.Sprintf("the probability of token %d is no number", i+1)
 	}
