@@ -29,7 +29,7 @@ func chosen(dir statedir.Dir, args []string) ([]supervisor.Outside, error) {
 	}
 	living, err := supervisor.Living(dir)
 	if err == nil && len(living) == 0 {
-		err = &exitError{1, errors.New("no launch is running"), "sglaunch history shows earlier ones, sglaunch status NAME how one ended"}
+		err = &exitError{exitFailed, errors.New("no launch is running"), "sglaunch history shows earlier ones, sglaunch status NAME how one ended"}
 	}
 	return living, err
 }
@@ -47,7 +47,7 @@ func theOne(args []string) (supervisor.Outside, error) {
 	case len(launches) > 1:
 		return supervisor.Outside{}, tooMany(launches)
 	case launches[0].Shim.PID == 0:
-		return supervisor.Outside{}, &exitError{1, fmt.Errorf("no launch %q is running", launches[0].Name), "sglaunch status lists those that are"}
+		return supervisor.Outside{}, &exitError{exitFailed, fmt.Errorf("no launch %q is running", launches[0].Name), "sglaunch status lists those that are"}
 	}
 	return launches[0], nil
 }
@@ -59,6 +59,9 @@ func tooMany(launches []supervisor.Outside) error {
 	}
 	return &exitError{exitUsage, fmt.Errorf("cannot choose: %d launches are running: %q", len(names), names), "give the name of one"}
 }
+
+// askAgain is how long a launch that does not answer yet is left alone.
+const askAgain = 200 * time.Millisecond
 
 // askFor has the launch that the words mean do something, and returns what it
 // has to tell about that.
@@ -74,4 +77,24 @@ func askFor(ctx context.Context, args []string, do string, limit time.Duration) 
 		return l, nil, fmt.Errorf("cannot %s %q: %w", do, l.Name, err)
 	}
 	return l, accepted, nil
+}
+
+// completeNames completes the names of launches that run.
+func completeNames(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	dir, err := statedir.OpenToAsk()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	living, err := chosen(dir, nil)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, l := range living {
+		names = append(names, l.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -35,9 +35,9 @@ func newHandedCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			self, err := os.Executable()
+			self, err := thisProgram()
 			if err != nil {
-				return fmt.Errorf("cannot find this program: %w", err)
+				return err
 			}
 			if err := os.Chdir(h.Dir); err != nil {
 				return fmt.Errorf("cannot run in the folder of who asked: %w", err)
@@ -88,9 +88,9 @@ func detachedLaunch(cfg config.Config, dir statedir.Dir, way detach.Way) (detach
 	if err != nil {
 		return detach.Launch{}, err
 	}
-	self, err := os.Executable()
+	self, err := thisProgram()
 	if err != nil {
-		return detach.Launch{}, fmt.Errorf("cannot find this program: %w", err)
+		return detach.Launch{}, err
 	}
 	cwd, err := workingDirectory()
 	if err != nil {
@@ -144,7 +144,7 @@ func awaitBegin(ctx context.Context, dir statedir.Dir, name string, ended func()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(endPoll):
+		case <-time.After(askAgain):
 		}
 	}
 }

@@ -105,7 +105,7 @@ func TestRecoverThatCannotWrite(t *testing.T) {
 	<-b.done
 	fillDisk(t, state)
 	code, stdout, stderr := standing{b.launched, dir}.sglaunch("recover")
-	if code != exitUnwritten || !strings.Contains(stdout, "no space left") {
+	if code != exitFailed || !strings.Contains(stdout, "no space left") {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	if err := os.Remove(filepath.Join(state, "ballast")); err != nil {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
-
-	"sglaunch/internal/statedir"
 )
 
 // newDocsCommand is for whoever packages sglaunch.
@@ -86,24 +84,4 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 		visit(sub)
 		eachCommand(sub, visit)
 	}
-}
-
-// completeNames completes the names of launches that run.
-func completeNames(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	dir, err := statedir.OpenToAsk()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	living, err := chosen(dir, nil)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, l := range living {
-		names = append(names, l.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -198,9 +198,3 @@ func loadRuleFile(path string) (*phases.RuleSet, error) {
 	}
 	return phases.BuiltinRules().With(own), nil
 }
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}

@@ -74,7 +74,7 @@ func findLaunches(c *cobra.Command, db *history.DB, what string, limit int) (lau
 	}
 	launches, err = db.Launches(c.Context(), what, limit)
 	if err == nil && what != "" && len(launches) == 0 {
-		err = &exitError{1, fmt.Errorf("cannot find a launch %q: no launch has that name or id", what), "sglaunch history lists them all"}
+		err = &exitError{exitFailed, fmt.Errorf("cannot find a launch %q: no launch has that name or id", what), "sglaunch history lists them all"}
 	}
 	return launches, false, err
 }

@@ -22,9 +22,9 @@ import (
 
 // launchOf turns a configuration into what the supervisor runs.
 func launchOf(c config.Config, quiet bool) (setup supervisor.Setup, options machine.Options, err error) {
-	self, err := os.Executable()
+	self, err := thisProgram()
 	if err != nil {
-		return setup, options, fmt.Errorf("cannot find this program: %w", err)
+		return setup, options, err
 	}
 	state, err := statedir.Open()
 	if err != nil {
@@ -43,11 +43,9 @@ func launchOf(c config.Config, quiet bool) (setup supervisor.Setup, options mach
 	if err != nil {
 		return setup, options, err
 	}
-	dir := c.Server.Directory
-	if dir == "" {
-		if dir, err = workingDirectory(); err != nil {
-			return setup, options, err
-		}
+	dir, err := serverDirectory(c)
+	if err != nil {
+		return setup, options, err
 	}
 	setup = supervisor.Setup{
 		Name: c.Server.Name, Argv: c.Server.Command, Dir: dir, Env: env,

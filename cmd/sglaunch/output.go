@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ func (o *output) unwritten(stderr io.Writer, err error) error {
 		if own {
 			return err
 		}
-		return quietExit(1)
+		return quietExit(exitFailed)
 	}
 	lost := fmt.Errorf("cannot write to standard output: %w", plain.Error(failed))
 	if own {
@@ -61,4 +62,11 @@ func fileOf(w io.Writer) (*os.File, bool) {
 	}
 	f, isFile := w.(*os.File)
 	return f, isFile
+}
+
+// writeJSON writes one document on one line, as it is: nobody reads it as HTML.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }

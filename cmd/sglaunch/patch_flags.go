@@ -78,11 +78,9 @@ func (f *patchFlags) interpreter(ctx context.Context, cfg config.Config) (patch.
 	case len(argv) == 0:
 		argv = []string{"python3"}
 	}
-	dir := cfg.Server.Directory
-	if dir == "" {
-		if dir, err = workingDirectory(); err != nil {
-			return patch.Interpreter{}, err
-		}
+	dir, err := serverDirectory(cfg)
+	if err != nil {
+		return patch.Interpreter{}, err
 	}
 	in, err := patch.FindInterpreter(ctx, argv, dir, env)
 	if errors.Is(err, patch.ErrNoPython) {

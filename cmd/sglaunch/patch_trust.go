@@ -36,7 +36,7 @@ again.`,
 				return err
 			}
 			if n == 0 {
-				return &exitError{1, fmt.Errorf("cannot trust %q again: nothing is known against a patch of that name", args[0]), "sglaunch patch plan names those that are left out"}
+				return &exitError{exitFailed, fmt.Errorf("cannot trust %q again: nothing is known against a patch of that name", args[0]), "sglaunch patch plan names those that are left out"}
 			}
 			linef(c.OutOrStdout(), "%s is used again", args[0])
 			return nil

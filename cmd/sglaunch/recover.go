@@ -116,9 +116,6 @@ func printEarlier(w io.Writer, h supervisor.Healed) {
 	fmt.Fprintf(w, "to bring back: sglaunch patch revert --force %s\n", strings.Join(h.Drifted, " "))
 }
 
-// exitUnwritten says that a later recover has to look again.
-const exitUnwritten = 1
-
 // unhealed turns what is left into an exit code.
 func unhealed(healed []supervisor.Healed) error {
 	code := exitOK
@@ -129,7 +126,7 @@ func unhealed(healed []supervisor.Healed) error {
 		case len(h.Drifted) > 0 && code == exitOK:
 			code = exitPatch
 		case h.Err != "" && code == exitOK:
-			code = exitUnwritten
+			code = exitFailed // a later recover has to look again
 		}
 	}
 	if code != exitOK {

@@ -170,9 +170,9 @@ func (r *rehearsalRun) launch(ctx context.Context, s rehearsal.Scenario) (code i
 	if err := os.WriteFile(toml, []byte(r.launchTOML(port)), 0o600); err != nil {
 		return 0, fmt.Errorf("cannot write launch.toml: %w", err)
 	}
-	self, err := os.Executable()
+	self, err := thisProgram()
 	if err != nil {
-		return 0, fmt.Errorf("cannot find this program: %w", err)
+		return 0, err
 	}
 	r.say("scenario %q with %d ranks, time runs %g times as fast", s.Name, r.ranks, r.speed)
 	r.say("sglaunch run -c launch.toml -- %s", strings.Join(r.command(port), " "))

@@ -48,7 +48,7 @@ and where entries are missing: what follows them cannot be compared.`,
 				complain(c.ErrOrStderr(), fmt.Sprint(d), "")
 			}
 			if len(differences) > 0 {
-				return quietExit(1)
+				return quietExit(exitFailed)
 			}
 			return nil
 		},

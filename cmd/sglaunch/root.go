@@ -18,6 +18,7 @@ import (
 // a launch are the machine's.
 const (
 	exitOK      = machine.CodeStopped
+	exitFailed  = 1 // of the command itself, whatever became of a launch
 	exitLater   = machine.CodeLater
 	exitNever   = machine.CodeNever
 	exitPatch   = machine.CodePatch
@@ -120,7 +121,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	case isConfigError(err):
 		return exitConfig
 	}
-	return 1
+	return exitFailed
 }
 
 func printError(w io.Writer, err error) {

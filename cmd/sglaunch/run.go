@@ -97,9 +97,9 @@ func argsAfterDash(c *cobra.Command, args []string) error {
 
 // runShim becomes the shim; its supervisor gets the same words.
 func runShim(args []string, options shim.Options) error {
-	self, err := os.Executable()
+	self, err := thisProgram()
 	if err != nil {
-		return fmt.Errorf("cannot find this program: %w", err)
+		return err
 	}
 	at := slices.Index(args, "run")
 	if at < 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -114,7 +113,7 @@ func tellEnd(ctx context.Context, w io.Writer, name string) error {
 	st, err := supervisor.Look(ctx, dir, supervisor.Find(dir, name))
 	switch {
 	case errors.Is(err, supervisor.ErrNoLaunch) || errors.Is(err, fs.ErrNotExist):
-		return &exitError{1, fmt.Errorf("%q has ended; how is not known here: %s holds no record of it", name, dir.State),
+		return &exitError{exitFailed, fmt.Errorf("%q has ended; how is not known here: %s holds no record of it", name, dir.State),
 			"it was removed, or [log] directory is another; standard error of the launch tells it"}
 	case err != nil:
 		return err
@@ -127,6 +126,3 @@ func tellEnd(ctx context.Context, w io.Writer, name string) error {
 	}
 	return nil
 }
-
-// endPoll is how often a launch is looked at that tells nothing by itself.
-const endPoll = 200 * time.Millisecond

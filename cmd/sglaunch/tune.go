@@ -46,7 +46,7 @@ func nightOf(path string) (name string, records []tune.Record, running bool, err
 		return "", nil, false, err
 	}
 	if len(raw) == 0 {
-		return "", nil, false, &exitError{1, fmt.Errorf("the study %q was never run", study.Name), "sglaunch tune run " + path}
+		return "", nil, false, &exitError{exitFailed, fmt.Errorf("the study %q was never run", study.Name), "sglaunch tune run " + path}
 	}
 	records, err = conduct.Decode(raw)
 	return study.Name, records, conduct.Running(dir), err

@@ -72,9 +72,9 @@ func tuneOptions(c *cobra.Command, path string) (conduct.Options, error) {
 	if err != nil {
 		return conduct.Options{}, err
 	}
-	self, err := os.Executable()
+	self, err := thisProgram()
 	if err != nil {
-		return conduct.Options{}, fmt.Errorf("cannot find this program: %w", err)
+		return conduct.Options{}, err
 	}
 	return conduct.Options{
 		State: state, Program: []string{self}, Study: study, Base: base,

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -60,15 +59,13 @@ func unitOf(flags launchFlags, command []string) (notify.Unit, error) {
 	if err != nil {
 		return notify.Unit{}, err
 	}
-	self, err := os.Executable()
+	self, err := thisProgram()
 	if err != nil {
-		return notify.Unit{}, fmt.Errorf("cannot find this program: %w", err)
+		return notify.Unit{}, err
 	}
-	dir := cfg.Server.Directory
-	if dir == "" {
-		if dir, err = workingDirectory(); err != nil {
-			return notify.Unit{}, err
-		}
+	dir, err := serverDirectory(cfg)
+	if err != nil {
+		return notify.Unit{}, err
 	}
 	u := notify.Unit{
 		Name: cfg.Server.Name, Program: self, Dir: dir, Observe: cfg.Relaunch.Act == "observe",

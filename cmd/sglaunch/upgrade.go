@@ -37,9 +37,9 @@ program that speaks another protocol is refused.`,
 			if err != nil {
 				return err
 			}
-			self, err := os.Executable()
+			self, err := thisProgram()
 			if err != nil {
-				return fmt.Errorf("cannot find this program: %w", err)
+				return err
 			}
 			return upgrade(c, l, self)
 		},
@@ -83,7 +83,7 @@ func awaitSuccessor(ctx context.Context, name string, before int) (pid int, err 
 		select {
 		case <-ctx.Done():
 			return 0, fmt.Errorf("cannot say whether %q is upgraded: no new supervisor answers within %s; sglaunch status %s says how it stands", name, upgradeLimit, name)
-		case <-time.After(endPoll):
+		case <-time.After(askAgain):
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"sglaunch/internal/config"
 )
 
 // workingDirectory is where the server starts unless server.directory says
@@ -15,6 +17,14 @@ func workingDirectory() (string, error) {
 		return "", &exitError{exitConfig, fmt.Errorf("cannot find the working directory: %w", err), "was it removed? cd to one that is there, or set server.directory"}
 	}
 	return dir, nil
+}
+
+// serverDirectory is where the server of a configuration starts.
+func serverDirectory(c config.Config) (string, error) {
+	if c.Server.Directory != "" {
+		return c.Server.Directory, nil
+	}
+	return workingDirectory()
 }
 
 // notSetUp gives a launch that cannot be set up the code that it would end with.
