@@ -59,7 +59,30 @@ func TestString(t *testing.T) {
 		`https://h/x?X-Amz-Signature=ab01&Expires=5`:       `https://h/x?X-Amz-Signature=****&Expires=5`,
 		`got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.SflKxwR`: `got eyJ****`,
 
+		// Name and value as two fields, as Kubernetes has them.
+		`{"name": "HF_TOKEN", "value": "s3,cret"}, {"name": "HF_HOME", "value": "/m"}`: `{"name": "HF_TOKEN", "value": "****"}, {"name": "HF_HOME", "value": "/m"}`,
+		`{\"name\":\"HF_TOKEN\",\"value\":\"s3 cret\"}`:                                `{\"name\":\"HF_TOKEN\",\"value\":\"****\"}`,
+		"- name: API_KEY\n  value: s3cret\n- name: A\n  value: b":                      "- name: API_KEY\n  value: ****\n- name: A\n  value: b",
+		`EnvVar{Name:HF_TOKEN,Value:s3cret,ValueFrom:nil,}`:                            `EnvVar{Name:HF_TOKEN,Value:****,ValueFrom:nil,}`,
+		`V1EnvVar(name='HF_TOKEN', value='s3cret', value_from=None)`:                   `V1EnvVar(name='HF_TOKEN', value='****', value_from=None)`,
+
+		// A command line that is a string, or goes on in its next line.
+		`["bash","-c","serve --api-key \"s3 cret\" --tp 8"]`: `["bash","-c","serve --api-key \"****\" --tp 8"]`,
+		`"bash -c \"serve --api-key s3cret\""`:               `"bash -c \"serve --api-key ****\""`,
+		"--api-key \\\n  s3cret --tp 8":                      "--api-key \\\n  **** --tp 8",
+		`serve --admin-api $'s3 cret' --api s3cret`:          `serve --admin-api $'****' --api ****`,
+
+		// A header that a sentence tells of.
+		`the Authorization header is Bearer s3cret12`:            `the Authorization header is Bearer ****`,
+		`Authorization header: s3cret; X-Api-Key header: s3cret`: `Authorization header: ****; X-Api-Key header: ****`,
+		`authorization header "s3cret" refused`:                  `authorization header "****" refused`,
+		`invalid bearer token 's3cret12'`:                        `invalid bearer token '****'`,
+		`map[Authorization:[Bearer s3cret] Host:[x]]`:            `map[Authorization:[Bearer ****] Host:[x]]`,
+
 		// What looks like a secret and is none.
+		`the Authorization header is missing`:                       `the Authorization header is missing`,
+		`Inter-Token Latency, per-token scales`:                     `Inter-Token Latency, per-token scales`,
+		`{"name": "sglang:token_usage", "value": 0.53}`:             `{"name": "sglang:token_usage", "value": 0.53}`,
 		`max_total_num_tokens=454112, chunked_prefill_size=8192`:    `max_total_num_tokens=454112, chunked_prefill_size=8192`,
 		`#token: 123, token usage: 0.02, gen throughput (token/s)`:  `#token: 123, token usage: 0.02, gen throughput (token/s)`,
 		`mask_token='<mask>' mask_token_id=5 eos_token="</s>"`:      `mask_token='<mask>' mask_token_id=5 eos_token="</s>"`,
@@ -138,7 +161,7 @@ func TestPlantedSecretsVanish(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.StringMatching(`Q[A-Za-z0-9_./+-]{7,40}Q`).Draw(t, "secret")
 		name := rapid.SampledFrom([]string{"api_key", "admin_api_key", "hf_token", "HF_TOKEN", "ssl_keyfile_password", "MY_SECRET"}).Draw(t, "name")
-		form := rapid.SampledFrom([]string{"N='S'", `N="S"`, "N=S", "'N': 'S'", `"N": "S"`, "N: S", "--N S", "--N=S", "'--N', 'S'"}).Draw(t, "form")
+		form := rapid.SampledFrom([]string{"N='S'", `N="S"`, "N=S", "'N': 'S'", `"N": "S"`, "N: S", "--N S", "--N=S", "'--N', 'S'", `--N \"S\"`, `{"name": "N", "value": "S"}`, "name: N\n  value: S"}).Draw(t, "form")
 		planted := strings.NewReplacer("N", name, "S", secret).Replace(form)
 		filler := rapid.StringMatching(`[a-z0-9 ,.()=\[\]]*`)
 		text := filler.Draw(t, "before") + " " + planted + " " + filler.Draw(t, "after")

@@ -13,6 +13,11 @@ const (
 	// A quoted value may hold escapes, and is open where a line was cut.
 	quoted = `'(?:[^'\\\n]|\\.)*(?:'|\\?$|\n)|"(?:[^"\\\n]|\\.)*(?:"|\\?$|\n)`
 
+	scheme = `(?:basic|bearer|token|digest|negotiate|apikey) +`
+
+	// The same in a string that is quoted itself.
+	escaped = `\\"(?:[^"\\\n]|\\[^"\n])*\\?"?`
+
 	// What Python writes of a list or an object that holds quoted values, such as
 	// SecretStr('...') and ['...', '...'].
 	holder = `[A-Za-z_.]*[(\[{] ?[bru]?(?:` + quoted + `)[^\n)\]}]*[)\]}]?`
@@ -23,23 +28,30 @@ const (
 var (
 	// assigned finds name=value, name: value and their quoted forms, as in
 	// api_key='...', "api_key": "...", HF_TOKEN=..., and --api-key=...
-	assigned = regexp.MustCompile(`(?m)(` + nameText + `)(\\?["']?(?:=|[ \t]*:[ \t]*| => | = )[bru]?)(\\"(?:[^"\\\n]|\\[^"\n])*\\?"?|` + quoted + `|` + holder + `|[^\s,;&)\]}"']+)`)
+	assigned = regexp.MustCompile(`(?m)(` + nameText + `)(\\?["']?(?: header)?(?:=|[ \t]*:[ \t]*| => | = )[bru]?)(` + escaped + `|` + quoted + `|` + holder + `|[^\s,;&)\]}"']+)`)
 
 	// option finds --name value and --name=value, also in the repr of a list:
-	// '--api-key', '...'. In a command line a value ends at a blank alone.
-	option = regexp.MustCompile(`(?m)(--?` + nameText + `)(["']?(?:, ?| +|=)[bru]?)(` + quoted + `|[^\s"']+)`)
+	// '--api-key', '...'. In a command line a value ends at a blank alone, and a
+	// command line may be a string itself, with a value on its next line.
+	option = regexp.MustCompile(`(?m)\B(--?` + nameText + `|--a[dp][a-z-]*|--ssl-keyfile-[a-z-]*)(\\?["']?(?:, ?|[ \t]+(?:\\\r?\n[ \t]*)?|=)[bru$]?)(` + escaped + `|` + quoted + `|(?:[^\s"'\\]|\\[^\s"'])+)`)
 
 	// pair finds ('name', 'value'), as a list of headers has it.
 	pair = regexp.MustCompile(`(?m)\([bru]?["'](` + nameText + `)(["'], ?[bru]?)(` + quoted + `)`)
+
+	// entry finds a name and its value as two fields of one thing: Kubernetes writes
+	// environments so, in JSON, in YAML and in its logs.
+	entry = regexp.MustCompile(`(?m)\b(?i:name|key)\\?["']?[ \t]*[:=][ \t]*\\?["']?(` + nameText + `)(\\?["']?[\s,]+\\?["']?(?i:value)\\?["']?[ \t]*[:=][ \t]*)(` + escaped + `|` + quoted + `|[^\s,;&)\]}"']+)`)
 )
 
 // bare finds secrets that are known by their own form. hf_transformers_utils.py
 // is none, so the random part of a Hugging Face token has no underscore.
 var bare = regexp.MustCompile(`\b(hf_|ghp_)[A-Za-z0-9]{20,}|\b(sk-|github_pat_|glpat-|nvapi-|xox[abpr]-)[A-Za-z0-9_-]{20,}|\b(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*`)
 
-// header finds the credentials of an Authorization header, also without it where
-// they are long enough to be some.
-var header = regexp.MustCompile(`(?i)(authorization\\?["']?(?:, ?| ?[:=] ?)(?:[bru]?\\?["'])?(?:(?:basic|bearer|token|digest|negotiate|apikey) +)?|\b(?:bearer|basic) +)([^\s"'\\,;)}\]]+)`)
+// header finds the credentials of an Authorization header, also where a sentence
+// tells them or its name is missing, if they look like some.
+var header = regexp.MustCompile(`(?i)((?:authorization\\?["']?(?:, ?| ?[:=] ?)|authorization header\\?["']?(?: value)? ?[:=] ?)\[?(?:[bru]?\\?["'])?(?:` + scheme + `)?` +
+	`|authorization header(?: value)?(?: is| was| of)? +(?:\\?["'](?:` + scheme + `)?|` + scheme + `)` +
+	`|\bbearer token +\\?["']|\b(?:bearer|basic) +)([^\s"'\\,;)}\]]+)`)
 
 // userinfo finds the password in scheme://user:password@host, and the token that
 // stands there alone.
@@ -56,6 +68,7 @@ func String(s string) string {
 	s = header.ReplaceAllStringFunc(s, credentials)
 	s = replace(option, s)
 	s = replace(pair, s)
+	s = replace(entry, s)
 	s = replace(assigned, s)
 	s = userinfo.ReplaceAllString(s, "${1}"+Stars+"@")
 	s = signed.ReplaceAllString(s, "${1}"+Stars)
@@ -67,7 +80,7 @@ func suspicious(s string) bool {
 	lower := strings.ToLower(s)
 	for _, hint := range []string{
 		"token", "secret", "pass", "key", "credential", "cookie", "authorization", "bearer ", "basic ", "://", "sig",
-		"hf_", "sk-", "ghp_", "github_pat_", "glpat-", "nvapi-", "xox", "eyj",
+		"--a", "hf_", "sk-", "ghp_", "github_pat_", "glpat-", "nvapi-", "xox", "eyj",
 	} {
 		if strings.Contains(lower, hint) {
 			return true
@@ -88,11 +101,12 @@ func replace(form *regexp.Regexp, s string) string {
 }
 
 // credentials masks those of one header. What follows the word "bearer" in a
-// sentence is none, unless it is long.
+// sentence is none, unless it looks like some.
 func credentials(match string) string {
 	g := header.FindStringSubmatch(match)
-	const least = 8
-	if isPlain(g[2]) || len(g[2]) < least && !strings.HasPrefix(strings.ToLower(g[1]), "authorization") {
+	labelled := strings.ContainsAny(g[1], ":=,")
+	likely := len(g[2]) >= 8 || len(g[2]) >= 6 && strings.ContainsAny(g[2], "0123456789")
+	if isPlain(g[2]) || !labelled && !likely {
 		return match
 	}
 	return g[1] + Stars
