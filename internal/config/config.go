@@ -74,7 +74,7 @@ type Relaunch struct {
 	NoProgress    int           `toml:"no_progress" about:"so many attempts without a new furthest phase: give up"`
 	Backoff       Backoff       `toml:"backoff" about:"wait before the next attempt"`
 	HealthyAfter  time.Duration `toml:"healthy_after" about:"of serving: budgets start anew"`
-	OnForeignStop bool          `toml:"on_foreign_stop" path:"argv" about:"relaunch when somebody else drained the server"`
+	OnForeignStop bool          `toml:"on_foreign_stop" about:"relaunch when somebody else drained the server"`
 	Fallbacks     []string      `toml:"fallbacks" reload:"" about:"ready-made rungs that may change flags: \"graph-capture-oom\", ..."`
 }
 

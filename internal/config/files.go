@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"sglaunch/internal/plain"
 	"sglaunch/internal/trust"
@@ -25,9 +24,9 @@ func (l *loader) checkFiles() {
 			l.checkFile(element(element("patch", i)+".variant", j)+".diff", v.Diff)
 		}
 	}
-	for _, f := range keys(c) {
-		if argv, ok := f.Value.Interface().([]string); ok && strings.HasPrefix(f.Key, "hooks.") && len(argv) > 0 && filepath.IsAbs(argv[0]) {
-			l.checkFile(f.Key, argv[0])
+	for _, hook := range hooks(c) {
+		if argv := hook.argv(); len(argv) > 0 && filepath.IsAbs(argv[0]) {
+			l.checkFile(hook.Key, argv[0])
 		}
 	}
 }

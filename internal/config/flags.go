@@ -68,9 +68,7 @@ func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "text"
-	case reflect.Int:
-		return "number"
-	case reflect.Float64:
+	case reflect.Int, reflect.Float64:
 		return "number"
 	case reflect.Bool:
 		return "bool"

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,6 +34,17 @@ func keys(c *Config) []field {
 	}
 	return all
 }
+
+// hooks lists the commands of [hooks].
+func hooks(c *Config) []field {
+	return slices.DeleteFunc(keys(c), func(f field) bool {
+		table, _ := split(f.Key)
+		return table != "hooks" || f.Tag.Get("path") != "argv"
+	})
+}
+
+// argv is the value of a key that holds a command.
+func (f field) argv() []string { return f.Value.Interface().([]string) }
 
 // members lists the keys inside an inline table such as relaunch.backoff;
 // other keys have none.

@@ -56,11 +56,8 @@ func (c Config) Masked() Config {
 	c.Server.Command = mask.Argv(c.Server.Command)
 	c.Server.Env = values(c.Server.Env)
 	c.Hooks.Webhook = mask.URL(c.Hooks.Webhook)
-	for _, argv := range []*[]string{
-		&c.Hooks.OnReady, &c.Hooks.OnStopping, &c.Hooks.OnFailure,
-		&c.Hooks.OnRecovered, &c.Hooks.OnGaveUp, &c.Hooks.OnStuck,
-	} {
-		*argv = mask.Argv(*argv)
+	for _, hook := range hooks(&c) {
+		hook.Value.Set(reflect.ValueOf(mask.Argv(hook.argv())))
 	}
 	c.Fallbacks = slices.Clone(c.Fallbacks)
 	for i, f := range c.Fallbacks {

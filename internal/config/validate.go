@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"net"
@@ -49,12 +48,9 @@ type validator struct {
 
 // must records a broken rule of one key.
 func (v *validator) must(ok bool, key string, value any, problem string, args ...any) {
-	if ok {
-		return
+	if !ok {
+		v.errors = append(v.errors, NewError(key, value, problem, args...))
 	}
-	v.errors = append(v.errors, &Error{
-		Key: key, Value: shownValue(key, value), Problem: fmt.Sprintf(problem, args...),
-	})
 }
 
 // between is the rule of most durations.
@@ -248,9 +244,9 @@ func (v *validator) rest() {
 		`it must be host:port, as in "127.0.0.1:9180"; "0.0.0.0:9180" lets every machine read it`)
 	v.must(c.Hooks.Webhook == "" || isHTTP(c.Hooks.Webhook), "hooks.webhook", mask.URL(c.Hooks.Webhook), "it must be a URL with http or https")
 	v.between("hooks.limit", c.Hooks.Limit, 100*instant, anHour)
-	for _, f := range keys(v.config) {
-		if argv, ok := f.Value.Interface().([]string); ok && strings.HasPrefix(f.Key, "hooks.") && len(argv) > 0 {
-			v.must(argv[0] != "", f.Key, argv, "its first word must name a program")
+	for _, hook := range hooks(v.config) {
+		if argv := hook.argv(); len(argv) > 0 {
+			v.must(argv[0] != "", hook.Key, argv, "its first word must name a program")
 		}
 	}
 }
