@@ -138,7 +138,7 @@ func shapeOf(dst, msg []byte) []byte {
 	for i := 0; i < len(msg) && len(dst) < 400; {
 		c := msg[i]
 		switch {
-		case c >= '0' && c <= '9':
+		case isDigit(c):
 			for i < len(msg) && isValueByte(msg[i]) {
 				i++
 			}
@@ -162,7 +162,7 @@ func shapeOf(dst, msg []byte) []byte {
 
 // isValueByte continues a number: 12.5, 0x7f3a, 1e-5, 512M, 3it.
 func isValueByte(c byte) bool {
-	return c >= '0' && c <= '9' || c == '.' || c == ':' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+	return isDigit(c) || c == '.' || c == ':' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
 
 // note remembers which milestones an output reached.

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 )
 
@@ -76,7 +77,7 @@ func cutBar(text []byte) (b bar, rest []byte, ok bool) {
 // barDesc is the text before ": 33%".
 func barDesc(head []byte) []byte {
 	end := len(head)
-	for end > 0 && (head[end-1] >= '0' && head[end-1] <= '9' || head[end-1] == ' ') {
+	for end > 0 && (isDigit(head[end-1]) || head[end-1] == ' ') {
 		end--
 	}
 	return bytes.TrimSpace(bytes.TrimSuffix(head[:end], []byte(":")))
@@ -91,7 +92,7 @@ func barRest(tail []byte) []byte {
 }
 
 func isCountByte(c byte) bool {
-	return c >= '0' && c <= '9' || c == '.' || c == 'k' || c == 'M' || c == 'G' || c == 'T' || c == 'B'
+	return isDigit(c) || c == '.' || c == 'k' || c == 'M' || c == 'G' || c == 'T' || c == 'B'
 }
 
 // parseCount reads "163", "512M", "4.30G": tqdm's own scaling by 1000.
@@ -179,7 +180,7 @@ func (t *Tracker) bar(b bar) {
 	n.seenRules.add(found.number)
 	n.sglang = n.sglang || r.From == ""
 	n.read(found)
-	if r.Activity != "" && !contains(n.active, r.Activity) {
+	if r.Activity != "" && !slices.Contains(n.active, r.Activity) {
 		t.activity(r, b.desc)
 	}
 	t.count(r, rank, b, r.Unit, r.group(b.desc, found.groups, "name"))

@@ -64,14 +64,14 @@ func stringLen(text []byte, bell bool) int {
 // bareCode is the length of a colour code that has lost its escape byte: "[31m".
 // Relays and copies of logs leave such.
 func bareCode(text []byte) int {
-	if len(text) < 3 || text[0] != '[' || text[1] < '0' || text[1] > '9' {
+	if len(text) < 3 || text[0] != '[' || !isDigit(text[1]) {
 		return 0
 	}
 	for i, c := range text[1:min(len(text), 16)] {
 		switch {
 		case c == 'm':
 			return i + 2
-		case c != ';' && (c < '0' || c > '9'):
+		case c != ';' && !isDigit(c):
 			return 0
 		}
 	}

@@ -3,6 +3,7 @@ package phases
 import (
 	"bytes"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -205,11 +206,7 @@ func (t *Tracker) work(r *Rule, msg []byte) {
 	default:
 		if k := bytes.Index(msg, runningReq); k >= 0 {
 			digits := msg[k+len(runningReq):]
-			end := 0
-			for end < len(digits) && digits[end] >= '0' && digits[end] <= '9' {
-				end++
-			}
-			if running, err := strconv.Atoi(string(digits[:end])); err == nil && running >= 2 {
+			if running, err := strconv.Atoi(string(digits[:digitsLen(digits)])); err == nil && running >= 2 {
 				n.busy++
 			}
 		}
@@ -258,7 +255,7 @@ func (t *Tracker) activity(r *Rule, msg []byte) {
 	if r.Phase != nil {
 		t.advance(t.line.rank, *r.Phase, r)
 	}
-	if !contains(n.active, r.Activity) && len(n.active) < maxActive {
+	if !slices.Contains(n.active, r.Activity) && len(n.active) < maxActive {
 		n.active = append(n.active, r.Activity)
 	}
 	t.emit(Observation{Kind: KindActivity, Rule: r.ID, Activity: r.Activity, Text: clip(msg, maxFaultText)})

@@ -1,6 +1,9 @@
 package phases
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 const (
 	maxFailures  = 256 // kept of one attempt; later ones are only counted
@@ -83,7 +86,7 @@ func (f *failure) knows(phase Phase, dumped bool) bool {
 // raised, nil where none does.
 func (f *failure) place(class []byte) *Rule {
 	for _, r := range f.places {
-		if contains(r.Raises, string(class)) {
+		if slices.Contains(r.Raises, string(class)) {
 			return r
 		}
 	}

@@ -37,10 +37,7 @@ func (t *Tracker) asRaised(msg []byte) (frame []byte, dumped bool) {
 	if !ok {
 		return msg, false
 	}
-	digits := 0
-	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
-		digits++
-	}
+	digits := digitsLen(rest)
 	if !bytes.HasPrefix(rest[digits:], []byte(" in ")) {
 		return msg, false
 	}

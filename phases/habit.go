@@ -34,7 +34,7 @@ func (b *habit) learn(head []byte) bool {
 	}
 	b.shape = append(b.shape[:0], head...)
 	for i, c := range b.shape {
-		if c >= '0' && c <= '9' {
+		if isDigit(c) {
 			b.shape[i] = '0'
 		}
 	}
@@ -77,7 +77,7 @@ func (b *habit) fits(text []byte) bool {
 		return false
 	}
 	for i, c := range b.shape {
-		if d := text[i]; d != c && (c != '0' || d < '0' || d > '9') {
+		if d := text[i]; d != c && (c != '0' || !isDigit(d)) {
 			return false
 		}
 	}

@@ -1,5 +1,7 @@
 package phases
 
+import "slices"
+
 // A node is one source of output: usually the whole stream, or one container,
 // pod, actor or task of it. It holds the last start attempt seen there.
 type node struct {
@@ -178,7 +180,7 @@ func (n *node) explained(f *fault) bool {
 		return false
 	}
 	for _, other := range n.failures {
-		if other.best != nil && other.best.rule != nil && contains(f.rule.DependsOn, other.best.rule.ID) {
+		if other.best != nil && other.best.rule != nil && slices.Contains(f.rule.DependsOn, other.best.rule.ID) {
 			return true
 		}
 	}

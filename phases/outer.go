@@ -25,7 +25,7 @@ func outerPrefix(text []byte, h *header) int {
 		return bracketPrefix(text, h)
 	case c == '(':
 		return rayPrefix(text, h)
-	case c >= '0' && c <= '9' || c == ' ':
+	case isDigit(c) || c == ' ':
 		if len(text) > dateTime.length && text[4] == '-' {
 			if n := timePrefix(text, h); n > 0 {
 				return n
@@ -65,9 +65,7 @@ func tabbedPrefix(text []byte, h *header) int {
 	for range 2 {
 		cell := text[tab+1:]
 		if n := isoLen(cell); n > 0 && n < len(cell) && (cell[n] == ' ' || cell[n] == '\t') {
-			if h.stamp == nil {
-				h.stamp = cell[:isoTime.length]
-			}
+			h.keepStamp(cell[:isoTime.length])
 			return tab + 1 + n + 1
 		}
 		next := bytes.IndexByte(head[tab+1:], '\t')
@@ -127,9 +125,7 @@ func bracketPrefix(text []byte, h *header) int {
 		}
 	}
 	if n := isoLen(name); n > 0 && n == len(name) {
-		if h.stamp == nil {
-			h.stamp = name[:isoTime.length]
-		}
+		h.keepStamp(name[:isoTime.length])
 		return end + 1 + skipBlank(text[end+1:])
 	}
 	after := bytes.TrimLeft(text[end+1:], " ")
@@ -174,9 +170,7 @@ func timePrefix(text []byte, h *header) int {
 		return 0
 	}
 	i++
-	if h.stamp == nil {
-		h.stamp = text[:19]
-	}
+	h.keepStamp(text[:dateTime.length])
 	if rest := text[i:]; len(rest) > 0 && rest[0] == 's' {
 		for _, stream := range [...]string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
 			if bytes.HasPrefix(rest, []byte(stream)) {
@@ -229,7 +223,7 @@ func timeLen(text []byte) int {
 
 // isTimeByte continues a time: its fraction, its zone.
 func isTimeByte(c byte) bool {
-	return c >= '0' && c <= '9' || c == '.' || c == '+' || c == '-' || c == ':' || c == 'Z'
+	return isDigit(c) || c == '.' || c == '+' || c == '-' || c == ':' || c == 'Z'
 }
 
 // loggingPrefix: "2025-03-08 02:04:48,693 - worker - INFO - " of a Python
@@ -249,9 +243,7 @@ func loggingPrefix(text []byte, h *header) int {
 	}
 	for _, level := range [...]string{"INFO", "WARNING", "ERROR", "DEBUG"} {
 		if bytes.HasSuffix(head[:n], []byte(" - "+level+" - ")) {
-			if h.stamp == nil {
-				h.stamp = text[:19]
-			}
+			h.keepStamp(text[:dateTime.length])
 			return n
 		}
 	}
@@ -265,9 +257,7 @@ func slurmPrefix(text []byte, h *header) int {
 		i++
 	}
 	digits := i
-	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
-		i++
-	}
+	i += digitsLen(text[i:])
 	if i == digits || i-digits > 5 || i+1 >= len(text) || text[i] != ':' || text[i+1] != ' ' {
 		return 0
 	}
@@ -354,7 +344,7 @@ func composePrefix(text []byte, h *header) int {
 // isServiceName: letters, digits, dots, dashes, underscores, and no bar drawing.
 func isServiceName(b []byte) bool {
 	for _, c := range b {
-		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '-' || c == '_' || c == '.'
 		if !ok {
 			return false
 		}
@@ -368,7 +358,7 @@ func smallNumber(b []byte) (int, bool) {
 	}
 	v := 0
 	for _, c := range b {
-		if c < '0' || c > '9' {
+		if !isDigit(c) {
 			return 0, false
 		}
 		v = v*10 + int(c-'0')

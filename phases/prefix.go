@@ -17,6 +17,13 @@ type header struct {
 	marks   marks  // what the rest may hold
 }
 
+// keepStamp keeps a relay's time, of several the first; SGLang's own replaces it.
+func (h *header) keepStamp(printed []byte) {
+	if h.stamp == nil {
+		h.stamp = printed
+	}
+}
+
 // time reads the stamp; the zero time where there is none or no date in it.
 func (h *header) time() time.Time { return parseStamp(h.stamp) }
 
@@ -213,13 +220,21 @@ func stampLen(b []byte) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// digitsLen is how many digits text begins with.
+func digitsLen(text []byte) (n int) {
+	for n < len(text) && isDigit(text[n]) {
+		n++
+	}
+	return n
+}
+
 // millisLen is the length of ".123" at the begin of b, else 0.
 func millisLen(b []byte) int {
 	if len(b) < 4 || b[0] != '.' {
 		return 0
 	}
 	for _, c := range b[1:4] {
-		if c < '0' || c > '9' {
+		if !isDigit(c) {
 			return 0
 		}
 	}
@@ -244,9 +259,7 @@ func rankParts(b []byte, bare bool) int {
 			i++
 		}
 		digits := i
-		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
-			i++
-		}
+		i += digitsLen(b[i:])
 		if digits == name || digits-name > 8 || i == digits || i-digits > 6 {
 			return -1
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -127,7 +128,7 @@ func (r *Rule) pattern() (*regexp.Regexp, error) {
 	return c.re, c.err
 }
 
-// Match tells whether the rule fits a message, and where its groups lie.
+// match tells whether the rule fits a message, and where its groups lie.
 func (r *Rule) match(msg []byte) (groups []int, ok bool) {
 	re, err := r.pattern()
 	if err != nil {
@@ -179,7 +180,7 @@ func (r *Rule) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("cannot use rule %q: %s", r.ID, fmt.Sprintf(format, args...))
 	}
-	if !contains(ruleKinds, r.Kind) {
+	if !slices.Contains(ruleKinds, r.Kind) {
 		return bad("unknown kind %q, known are %v", r.Kind, ruleKinds)
 	}
 	if len(r.Lit) < minLiteral {
@@ -212,7 +213,7 @@ func (r *Rule) validateMeaning(bad func(string, ...any) error) error {
 			return bad("kind %q needs an activity", r.Kind)
 		}
 	case RuleFault:
-		if !contains(severities, r.Severity) {
+		if !slices.Contains(severities, r.Severity) {
 			return bad("unknown severity %q, known are %v", r.Severity, severities)
 		}
 	}
@@ -228,13 +229,4 @@ func (r *Rule) validateMeaning(bad func(string, ...any) error) error {
 		}
 	}
 	return nil
-}
-
-func contains[T comparable](all []T, one T) bool {
-	for _, v := range all {
-		if v == one {
-			return true
-		}
-	}
-	return false
 }

@@ -7,8 +7,8 @@ import (
 
 var httpMark = []byte("HTTP/1.")
 
-// Requests and batches make up most of a long log and carry no news of a server
-// that is known to serve.
+// isRequest tells a line of the access log. Requests and batches make up most of a
+// long log and carry no news of a server that is known to serve.
 func isRequest(msg []byte) bool {
 	const accessLog = "INFO:     "
 	if len(msg) < len(accessLog) || string(msg[:len(accessLog)]) != accessLog {
@@ -35,6 +35,7 @@ func isRecord(text []byte) bool {
 	return len(text) > 0 && text[0] == '{' && bytes.Contains(text[:min(len(text), 80)], requestEvent)
 }
 
+// isBatch tells the line that a scheduler prints of its work.
 func isBatch(msg []byte) bool {
 	const decode, prefill = "Decode batch", "Prefill batch"
 	return len(msg) >= len(prefill) && (string(msg[:len(decode)]) == decode || string(msg[:len(prefill)]) == prefill)
@@ -60,13 +61,13 @@ func (t *Tracker) skip(from int) (size, lines int) {
 	case t.survey != nil:
 		return t.survey.pass(t, from)
 	}
-	return t.stride(from)
+	return t.skipRoutine(from)
 }
 
-// stride passes over the requests and batches from there on, where a server is
+// skipRoutine passes over the requests and batches from there on, where a server is
 // known to serve and prints without relays. What it passes over, the long way would
 // pass over too.
-func (t *Tracker) stride(from int) (size, lines int) {
+func (t *Tracker) skipRoutine(from int) (size, lines int) {
 	n := t.current
 	if !n.serves() || n.source != "" || len(n.open) > 0 || t.prefix.habit.known() {
 		return 0, 0

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"slices"
 	"sort"
 	"time"
 )
@@ -82,7 +83,7 @@ func (t *Tracker) lagging(furthest Phase) []string {
 // addNew appends what is not there yet.
 func addNew(all, more []string) []string {
 	for _, one := range more {
-		if !contains(all, one) {
+		if !slices.Contains(all, one) {
 			all = append(all, one)
 		}
 	}

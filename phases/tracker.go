@@ -200,7 +200,7 @@ func (t *Tracker) speaking() []*node {
 	}
 	var said []*node
 	for _, n := range t.nodes {
-		if n.sglang || n.ranks.main.moved || len(n.failures) > 0 {
+		if n.speaks() {
 			said = append(said, n)
 		}
 	}
@@ -218,6 +218,7 @@ func (t *Tracker) rankName(n *node, r *rankState) string {
 	return r.name
 }
 
+// speaks tells whether a node has said something.
 func (n *node) speaks() bool { return n.sglang || n.ranks.main.moved || len(n.failures) > 0 }
 
 func (t *Tracker) addNode(source []byte) *node {
