@@ -109,7 +109,7 @@ func moduleOf(name string) (string, error) {
 	return module, nil
 }
 
-// question collects what the forms need to know from the interpreter.
+// collect takes in what the forms need to know from the interpreter.
 func (q *question) collect(forms []form) {
 	for _, f := range forms {
 		q.add(&q.Distributions, f.pkg)

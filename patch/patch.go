@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -202,7 +203,7 @@ func (p Patch) validateOwn() error {
 			return err
 		}
 	} else if len(p.Edits) > 0 || p.Diff != "" {
-		return fmt.Errorf("edit or diff beside variant: move it into a variant of its own")
+		return errors.New("edit or diff beside variant: move it into a variant of its own")
 	}
 	for i, v := range p.Variants {
 		if err := v.validate(p); err != nil {
@@ -219,7 +220,7 @@ func (p Patch) validateOwn() error {
 
 func (v Variant) validate(p Patch) error {
 	if v.Module != "" && v.File != "" {
-		return fmt.Errorf("both module and file are given: keep one")
+		return errors.New("both module and file are given: keep one")
 	}
 	module, file := v.target(p)
 	if err := validateChange(module, file, v.Diff, v.Edits); err != nil {
@@ -232,7 +233,7 @@ func (v Variant) validate(p Patch) error {
 	}
 	for _, a := range v.Present {
 		if strings.TrimSpace(a.Find) == "" {
-			return fmt.Errorf("present: find is empty")
+			return errors.New("present: find is empty")
 		}
 		if _, err := parseScope(a.Within); err != nil {
 			return err
@@ -261,13 +262,13 @@ var moduleForm = regexp.MustCompile(`^[\pL_][\pL\pN_]*(\.[\pL_][\pL\pN_]*)*$`)
 func validateChange(module, file, diff string, edits []Edit) error {
 	switch {
 	case module != "" && file != "":
-		return fmt.Errorf("both module and file are given: keep one")
+		return errors.New("both module and file are given: keep one")
 	case module != "" && !moduleForm.MatchString(module):
 		return fmt.Errorf("module = %q is not a dotted module name", module)
 	case file != "" && !strings.HasPrefix(file, "/"):
 		return fmt.Errorf("file = %q must be an absolute path", file)
 	case len(edits) > 0 && diff != "":
-		return fmt.Errorf("both edit and diff are given: keep one")
+		return errors.New("both edit and diff are given: keep one")
 	case len(edits) == 0 && diff == "":
 		return fmt.Errorf("nothing to change: give edit = [{find, replace}] or diff = \"my.patch\"")
 	case len(edits) > 0 && module == "" && file == "":
@@ -286,15 +287,15 @@ func validateChange(module, file, diff string, edits []Edit) error {
 func (e Edit) validate() error {
 	switch {
 	case strings.TrimSpace(e.Find) == "":
-		return fmt.Errorf("find is empty: name the exact text to replace")
+		return errors.New("find is empty: name the exact text to replace")
 	case e.Find == e.Replace:
-		return fmt.Errorf("find and replace are the same")
+		return errors.New("find and replace are the same")
 	case e.Count < 0:
 		return fmt.Errorf("count = %d must be 1 or more", e.Count)
 	case len(e.Find) > maxText || len(e.Replace) > maxText:
 		return fmt.Errorf("find or replace is longer than %d bytes", maxText)
 	case strings.ContainsRune(e.Find+e.Replace, 0):
-		return fmt.Errorf("find or replace holds a NUL byte, which no Python source may")
+		return errors.New("find or replace holds a NUL byte, which no Python source may")
 	}
 	_, err := parseScope(e.Within)
 	return err
@@ -321,7 +322,7 @@ func (p Patch) validatePolicy() error {
 		}
 	}
 	if p.Proof.Phase != "" && p.Proof.Marker != "" {
-		return fmt.Errorf("proof: give phase or marker, not both")
+		return errors.New("proof: give phase or marker, not both")
 	}
 	if _, err := regexp.Compile(p.Proof.Marker); err != nil {
 		return fmt.Errorf("proof.marker = %q is not a regular expression: %v", p.Proof.Marker, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -39,7 +40,7 @@ func fetch(ctx context.Context, version, dir string) (string, error) {
 	if found := wheelOf(version, dir); found != "" {
 		return found, nil
 	}
-	return "", fmt.Errorf("pip brought no wheel")
+	return "", errors.New("pip brought no wheel")
 }
 
 func wheelOf(version, dir string) string {

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func main() {
 
 func stage(args []string) error {
 	if len(args) != 3 {
-		return fmt.Errorf("usage: stage DIR SCENARIO SPEED")
+		return errors.New("usage: stage DIR SCENARIO SPEED")
 	}
 	scenario, err := rehearsal.Find(args[1])
 	if err != nil {

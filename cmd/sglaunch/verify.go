@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -54,7 +55,7 @@ func (r *rehearsalRun) verify(before string, code int) error {
 		return err
 	}
 	if after != before {
-		return fmt.Errorf("the installed package is not what it was before the rehearsal")
+		return errors.New("the installed package is not what it was before the rehearsal")
 	}
 	left, err := proc.WithMarker("SGLAUNCH_REHEARSAL_STATE=" + r.stage.State)
 	if err != nil {

@@ -30,9 +30,8 @@ type Good struct {
 
 // LastGood finds the newest start of a launch's name that served: it became
 // ready, and still runs, was stopped as asked or served for ten minutes; one
-// whose answers were wrong did not. ok is
-// false where there is none. What differs from it is suspect; Key.SameServer
-// tells whether that can only be a patch.
+// whose answers were wrong did not. ok is false where there is none. What differs
+// from it is suspect; Key.SameServer tells whether that can only be a patch.
 func (db *DB) LastGood(ctx context.Context, name string) (good Good, ok bool, err error) {
 	found, err := read(ctx, db, "read which start worked last", func(ctx context.Context, c *sql.Conn) ([]Good, error) {
 		found, err := collect(ctx, c, func(rows *sql.Rows) (Good, error) {

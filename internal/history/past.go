@@ -45,8 +45,8 @@ func (db *DB) Past(ctx context.Context, key Key) (Past, error) {
 			return p, err
 		}
 		for _, a := range attempts {
-			spans, err := collect(ctx, c, scanSpan, `SELECT rank, phase, began, took, complete, quiet, done, total, unit
-				FROM phases WHERE launch = ? AND attempt = ? AND rank = '' AND complete`, a.launch, a.N)
+			spans, err := collect(ctx, c, scanSpan, "SELECT "+spanColumns+` FROM phases
+				WHERE launch = ? AND attempt = ? AND rank = '' AND complete`, a.launch, a.N)
 			if err != nil {
 				return p, err
 			}

@@ -130,8 +130,7 @@ func loadPatches(ctx context.Context, c *sql.Conn, launch string, n int) ([]Patc
 // loadSpans reads the phases of an attempt: the launch's own first, each
 // rank's in the order of a start.
 func loadSpans(ctx context.Context, c *sql.Conn, launch string, n int) ([]Span, error) {
-	spans, err := collect(ctx, c, scanSpan, `SELECT rank, phase, began, took, complete, quiet, done, total, unit
-		FROM phases WHERE launch = ? AND attempt = ?`, launch, n)
+	spans, err := collect(ctx, c, scanSpan, "SELECT "+spanColumns+" FROM phases WHERE launch = ? AND attempt = ?", launch, n)
 	slices.SortFunc(spans, func(a, b Span) int {
 		if a.Rank != b.Rank {
 			return strings.Compare(a.Rank, b.Rank)
@@ -140,6 +139,9 @@ func loadSpans(ctx context.Context, c *sql.Conn, launch string, n int) ([]Span, 
 	})
 	return spans, err
 }
+
+// spanColumns are those that scanSpan reads.
+const spanColumns = "rank, phase, began, took, complete, quiet, done, total, unit"
 
 func scanSpan(rows *sql.Rows) (Span, error) {
 	var (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -225,9 +226,12 @@ func (db *DB) onAttempt(ctx context.Context, launch string, n int, work func(con
 	})
 }
 
+// errNoID refuses what belongs to no launch.
+var errNoID = errors.New("it names no launch")
+
 func ensureLaunch(ctx context.Context, c *sql.Conn, id string) error {
 	if id == "" {
-		return fmt.Errorf("a launch has an id")
+		return errNoID
 	}
 	_, err := c.ExecContext(ctx, "INSERT OR IGNORE INTO launches (id) VALUES (?)", id)
 	return err

@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -30,7 +29,7 @@ func (db *DB) RecordTrials(ctx context.Context, trials ...Trial) error {
 	return db.write(ctx, "record measured launches", func(ctx context.Context, c *sql.Conn) error {
 		for _, t := range trials {
 			if t.Launch == "" {
-				return fmt.Errorf("a launch has an id")
+				return errNoID
 			}
 			if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
 				continue

@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -109,7 +110,7 @@ func (o Options) complete() (Options, error) {
 
 func (s *Stage) build(python interpreter, o Options) error {
 	if _, err := os.Lstat(s.Python); err == nil {
-		return fmt.Errorf("it holds a stage already")
+		return errors.New("it holds a stage already")
 	}
 	for _, d := range []string{s.Bin, s.Site, s.Model, s.State, filepath.Dir(s.Board)} {
 		if err := os.MkdirAll(d, 0o755); err != nil {

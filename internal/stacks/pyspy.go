@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -46,7 +47,7 @@ func parsePySpy(text []byte, pid int) ([]Thread, error) {
 		}
 	}
 	if len(all) == 0 || len(all[0].Frames) == 0 {
-		return nil, fmt.Errorf("cannot read what py-spy prints: no frame of the main thread")
+		return nil, errors.New("cannot read what py-spy prints: no frame of the main thread")
 	}
 	return all, nil
 }

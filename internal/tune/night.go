@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -121,9 +122,9 @@ func (n *Night) admits(r Record) error {
 	_, planned := r.Body.(Planned)
 	switch {
 	case n.done != nil:
-		return fmt.Errorf("the night is over")
+		return errors.New("the night is over")
 	case !planned && n.seq == 0:
-		return fmt.Errorf("a night begins with its plan")
+		return errors.New("a night begins with its plan")
 	}
 	switch b := r.Body.(type) {
 	case Planned:
@@ -163,7 +164,7 @@ func (p Planned) check() error {
 	case len(p.Trials) == 0 || !p.Trials[0].Baseline() || len(p.Trials) > MaxTrials+1:
 		return fmt.Errorf("its trials are not the baseline and up to %d others", MaxTrials)
 	case p.Expect.Start < 0 || p.Expect.Load < 0 || p.Expect.Release < 0:
-		return fmt.Errorf("it expects what takes less than no time")
+		return errors.New("it expects what takes less than no time")
 	}
 	return p.Study.Validate()
 }

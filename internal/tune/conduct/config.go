@@ -178,7 +178,7 @@ func (s *site) caches(t tune.Trial, cold string) map[string]string {
 	return set
 }
 
-// write puts a launch.toml where only we can read it: it may hold secrets.
+// writeConfig puts a launch.toml where only we can read it: it may hold secrets.
 func writeConfig(path string, c config.Config, head string) error {
 	if err := os.MkdirAll(filepath.Dir(path), statedir.DirMode); err != nil {
 		return fmt.Errorf("cannot make a folder for a launch: %w", err)

@@ -3,6 +3,7 @@ package conduct
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,7 +41,7 @@ func endpointOf(argv, env []string, dir, own string) (endpoint, error) {
 		}
 		o.URL = u.Scheme + "://" + u.Host
 	} else if !ok {
-		return endpoint{}, fmt.Errorf("cannot measure: the command is not recognisably SGLang, so nobody knows where it answers; set [ready] url in the base")
+		return endpoint{}, errors.New("cannot measure: the command is not recognisably SGLang, so nobody knows where it answers; set [ready] url in the base")
 	}
 	// Straight to the server: a proxy would answer for it.
 	return endpoint{o.URL, o.APIKey, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, o}, nil
@@ -100,7 +101,7 @@ func (e endpoint) info(ctx context.Context) (map[string]any, error) {
 			return info, nil
 		}
 	}
-	return nil, fmt.Errorf("cannot ask the server for its arguments: it does not tell them")
+	return nil, errors.New("cannot ask the server for its arguments: it does not tell them")
 }
 
 func (e endpoint) ask(ctx context.Context, method, path string) (code int, text []byte, err error) {
