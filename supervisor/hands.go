@@ -116,7 +116,7 @@ func (h *hands) begin(loop *loop, hello *wire.Hello, l *launch) {
 		h.takeAttempt(hello.Attempt)
 		h.watch.patched(h.factsOf(l.machine.ActivePatches()), nil)
 		h.resumeMembers(hello)
-		if err := h.reader.Follow(hello.Attempt, l.seen[hello.Attempt]); err == nil && hello.Server != nil && !hello.TreeGone {
+		if err := h.reader.Follow(hello.Attempt, l.seen.Count[hello.Attempt], l.seen.To[hello.Attempt]); err == nil && hello.Server != nil && !hello.TreeGone {
 			h.watch.attempt(h.attemptContext(), hello.Attempt, *hello.Server)
 		}
 	}

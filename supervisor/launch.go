@@ -27,9 +27,9 @@ type launch struct {
 	tell    func(text string) // to a person; until there are hands
 	machine *machine.Machine
 	journal *journal.Journal
-	seen    map[int]int // observations of each attempt that the journal holds
-	bereft  bool        // files may be patched of which the ledger knows nothing any more
-	seq     uint64      // of its newest event
+	seen    journal.Seen // what the journal holds
+	bereft  bool         // files may be patched of which the ledger knows nothing any more
+	seq     uint64       // of its newest event
 	first   machine.Body
 	record  LaunchRecord
 }

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -28,8 +27,8 @@ type loop struct {
 	OnView func(machine.View)
 
 	seq   uint64
-	seen  map[int]int // observations of each attempt, for whoever goes on from here
-	since int         // entries in this file of the journal
+	seen  journal.Seen // for whoever goes on from here
+	since int          // entries in this file of the journal
 	// rotateAfter is the constant of that name; tests rotate sooner.
 	rotateAfter int
 	begun       time.Time // wall clock at the start, for times that no clock change moves
@@ -53,7 +52,7 @@ const newsDepth = 256
 func newLoop(m *machine.Machine, j *journal.Journal, p performer) *loop {
 	return &loop{
 		machine: m, journal: j, perform: p, begun: time.Now(),
-		seen: map[int]int{}, rotateAfter: rotateAfter, news: make(chan news, newsDepth), pings: make(chan func(), 1),
+		rotateAfter: rotateAfter, news: make(chan news, newsDepth), pings: make(chan func(), 1),
 		done: make(chan struct{}), leave: make(chan struct{}),
 	}
 }
@@ -63,9 +62,9 @@ func newLoop(m *machine.Machine, j *journal.Journal, p performer) *loop {
 const rotateAfter = 50_000
 
 // goOn continues the count of a supervisor before this one. Call it before Run.
-func (l *loop) goOn(seq uint64, seen map[int]int) {
+func (l *loop) goOn(seq uint64, seen journal.Seen) {
 	l.seq = seq
-	maps.Copy(l.seen, seen)
+	l.seen = seen.Clone()
 }
 
 // Post gives the loop one fact about an attempt (0: about the launch itself).
@@ -165,9 +164,7 @@ func (l *loop) step(n news) {
 // record journals a step and, from time to time, lets the journal begin anew
 // from what the machine knows.
 func (l *loop) record(e machine.Event, effects []machine.Effect) {
-	if _, ok := e.Body.(machine.Seen); ok {
-		l.seen[e.Attempt]++
-	}
+	l.seen.Add(e)
 	if l.journal == nil {
 		return
 	}
@@ -176,7 +173,7 @@ func (l *loop) record(e machine.Event, effects []machine.Effect) {
 		return
 	}
 	snapshot, err := l.machine.Snapshot()
-	if err == nil && l.journal.Rotate(journal.Header{Time: e.At, Options: l.machine.Options(), Snapshot: snapshot, Seen: maps.Clone(l.seen)}) {
+	if err == nil && l.journal.Rotate(journal.Header{Time: e.At, Options: l.machine.Options(), Snapshot: snapshot, Seen: l.seen.Clone()}) {
 		l.since = 0
 	}
 }

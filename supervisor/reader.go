@@ -49,6 +49,7 @@ type reader struct {
 	tracker *phases.Tracker
 	next    int64 // offset up to which the tracker has the output
 	skip    int   // observations that a supervisor before this one has posted
+	seenTo  int64 // and the offset of the last line that one of them is about
 
 	ended   int       // the newest attempt whose server has ended
 	heardAt time.Time // Hearing was posted
@@ -78,10 +79,11 @@ func newReader(conn *wire.Conn, rules *phases.RuleSet, hello *wire.Hello, post f
 }
 
 // Follow asks the shim for the output of an attempt from its first byte on; of
-// the observations the first skip are known already.
-func (r *reader) Follow(attempt, skip int) error {
+// the observations the first skip are known already, and none that is about a line
+// beyond seenTo, whatever other rules than before count.
+func (r *reader) Follow(attempt, skip int, seenTo int64) error {
 	r.mu.Lock()
-	r.attempt, r.skip, r.next, r.tracker = attempt, skip, 0, phases.NewTracker(r.rules)
+	r.attempt, r.skip, r.seenTo, r.next, r.tracker = attempt, skip, seenTo, 0, phases.NewTracker(r.rules)
 	r.mu.Unlock()
 	return r.conn.Send(wire.Message{Type: wire.Stream, Attempt: attempt})
 }
@@ -174,7 +176,10 @@ func (r *reader) feed(attempt int, offset int64, data []byte) {
 
 func (r *reader) tell(attempt int, observed []phases.Observation) {
 	for _, o := range observed {
-		o.Text = mask.String(o.Text) // what is derived from the output is masked from here on
+		o.Text = mask.String(o.Text)             // what is derived from the output is masked from here on
+		if r.seenTo > 0 && o.Offset > r.seenTo { // 0: journals of an older program do not say
+			r.skip = 0
+		}
 		known := r.skip > 0
 		if known {
 			r.skip--
@@ -192,7 +197,7 @@ func (r *reader) tell(attempt int, observed []phases.Observation) {
 func (r *reader) message(m *wire.Message) {
 	switch m.Type {
 	case wire.Spawned:
-		if err := r.Follow(m.Attempt, 0); err != nil {
+		if err := r.Follow(m.Attempt, 0, 0); err != nil {
 			return
 		}
 		if r.OnSpawned != nil {

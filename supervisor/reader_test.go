@@ -139,3 +139,26 @@ func TestReadingStandsBack(t *testing.T) {
 		t.Errorf("nice %d, reading %d, want %d", nice(), reading, want)
 	}
 }
+
+// A supervisor that takes over reads the output again. What the one before has posted
+// is known; where other rules find less in it, what comes later is news all the same.
+func TestWhatIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		skip           int
+		observed, want []int64
+	}{
+		"the same rules":       {2, []int64{10, 50, 60}, []int64{60}},
+		"a fault told late":    {2, []int64{10, 50, 40}, []int64{40}},
+		"rules that find less": {5, []int64{10, 50, 60, 70}, []int64{60, 70}},
+	} {
+		var posted []int64
+		r := newReader(nil, nil, &wire.Hello{}, func(_ int, b machine.Body) { posted = append(posted, b.(machine.Seen).Offset) })
+		r.skip, r.seenTo = c.skip, 50
+		for _, offset := range c.observed {
+			r.tell(1, []phases.Observation{{Offset: offset}})
+		}
+		if !slices.Equal(posted, c.want) {
+			t.Errorf("%s: posted %v, want %v", name, posted, c.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -26,10 +27,36 @@ type Header struct {
 	Time    time.Time       `json:"time"`
 	Options machine.Options `json:"options"`
 	// Where the journal goes on from an older one: what the machine knew, and
-	// how many observations of each attempt were journalled before.
+	// which observations were journalled before.
 	Snapshot json.RawMessage `json:"snapshot,omitempty"`
-	Seen     map[int]int     `json:"seen,omitempty"`
+	Seen
 }
+
+// Seen is how far the observations of each attempt have gone into journals, so that a
+// new reader goes on where the old one stopped. The zero value is none.
+type Seen struct {
+	Count map[int]int   `json:"seen,omitempty"`
+	To    map[int]int64 `json:"seen_to,omitempty"` // offset of the last line that one is about
+}
+
+// Add counts an event that is an observation.
+func (s *Seen) Add(e machine.Event) {
+	o, ok := e.Body.(machine.Seen)
+	switch {
+	case !ok:
+		return
+	case s.Count == nil:
+		s.Count = map[int]int{}
+	}
+	if s.To == nil { // a journal before it had none
+		s.To = map[int]int64{}
+	}
+	s.Count[e.Attempt]++
+	s.To[e.Attempt] = max(s.To[e.Attempt], o.Offset)
+}
+
+// Clone returns one that is not changed with s.
+func (s Seen) Clone() Seen { return Seen{maps.Clone(s.Count), maps.Clone(s.To)} }
 
 // Machine returns the machine as the journal found it.
 func (h Header) Machine() (*machine.Machine, error) {

@@ -27,7 +27,7 @@ func script() []machine.Event {
 		{Seq: 2, At: at(1), Attempt: 1, Body: machine.Preflighted{}},
 		{Seq: 3, At: at(2), Attempt: 1, Body: machine.Patched{Active: []machine.ActivePatch{{Name: "p", Files: []string{"/x/sglang/a.py"}, Proof: "autotune"}}}},
 		{Seq: 4, At: at(3), Attempt: 1, Body: machine.Spawned{Proc: wire.Proc{PID: 7, Start: 9}}},
-		{Seq: 5, At: at(4), Attempt: 1, Body: machine.Seen{Observation: phases.Observation{Kind: phases.KindPhase, Phase: phases.LoadingWeights, Rank: "TP0"}}},
+		{Seq: 5, At: at(4), Attempt: 1, Body: machine.Seen{Observation: phases.Observation{Kind: phases.KindPhase, Offset: 117, Phase: phases.LoadingWeights, Rank: "TP0"}}},
 		{Seq: 6, At: at(5), Attempt: 1, Roll: 0.25, Body: machine.Exited{Status: wire.Status{Signal: 9}}},
 		{Seq: 7, At: at(6), Attempt: 1, Body: machine.Evidence{Dir: "/e"}},
 	}
@@ -178,8 +178,8 @@ func TestFoldRestoresTheMachine(t *testing.T) {
 	for _, e := range script() {
 		entries = append(entries, Entry{Event: e, Effects: live.Step(e)})
 	}
-	seen, last := Fold(folded, nil, entries)
-	if seen[1] != 1 || last != 7 {
+	seen, last := Fold(folded, Seen{}, entries)
+	if seen.Count[1] != 1 || seen.To[1] != 117 || last != 7 {
 		t.Errorf("seen %v, last %d", seen, last)
 	}
 	a, _ := live.Deadline()
@@ -274,7 +274,7 @@ func TestJournalRotates(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !j.Rotate(Header{Time: e.At, Options: options, Snapshot: snapshot, Seen: map[int]int{1: 5}}) {
+				if !j.Rotate(Header{Time: e.At, Options: options, Snapshot: snapshot, Seen: Seen{Count: map[int]int{1: 5}}}) {
 					t.Fatal("the order was not taken")
 				}
 			}
@@ -297,7 +297,7 @@ func TestJournalRotates(t *testing.T) {
 		seen, _ := Fold(folded, header.Seen, entries)
 		a, errA := live.Snapshot()
 		b, errB := folded.Snapshot()
-		if errA != nil || errB != nil || string(a) != string(b) || seen[1] < 5 {
+		if errA != nil || errB != nil || string(a) != string(b) || seen.Count[1] < 5 {
 			t.Errorf("cut at %d: live %s\nfolded %s\nseen %v", cut, a, b, seen)
 		}
 		f, err := os.Open(path)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"reflect"
 
 	"sglaunch/supervisor/machine"
@@ -86,16 +85,12 @@ func asRead(effects []machine.Effect) (content any, err error) {
 }
 
 // Fold brings a machine to where the entries of a journal left it and counts
-// the observations of each attempt, on top of those of older journals, so that
-// a new reader goes on where the old one stopped.
-func Fold(m *machine.Machine, before map[int]int, entries []Entry) (seen map[int]int, last uint64) {
-	seen = map[int]int{}
-	maps.Copy(seen, before)
+// the observations of each attempt, on top of those of older journals.
+func Fold(m *machine.Machine, before Seen, entries []Entry) (seen Seen, last uint64) {
+	seen = before.Clone()
 	for _, e := range entries {
 		m.Step(e.Event)
-		if _, ok := e.Event.Body.(machine.Seen); ok {
-			seen[e.Event.Attempt]++
-		}
+		seen.Add(e.Event)
 		last = e.Event.Seq
 	}
 	return seen, last
