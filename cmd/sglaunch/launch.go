@@ -35,7 +35,7 @@ func launchOf(c config.Config, quiet bool) (setup supervisor.Setup, options mach
 			return setup, options, err
 		}
 	}
-	env, err := c.Server.Environ(os.Environ())
+	env, err := c.Environ(os.Environ())
 	if err != nil {
 		return setup, options, err
 	}
@@ -75,11 +75,11 @@ func hooksOf(h config.Hooks) notify.Hooks {
 // file, then those of launch.toml itself, which win.
 func rulesOf(c config.Config) (*phases.RuleSet, error) {
 	rules := phases.BuiltinRules()
-	if filepath.IsAbs(c.Phases.Rules) { // else the name of the built-in family
-		file, err := config.ReadRules(c.Phases.Rules)
-		if err != nil {
-			return nil, err
-		}
+	file, err := c.OwnRules()
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
 		rules = rules.With(file)
 	}
 	own, err := phases.NewRuleSet(c.Phases.Own)

@@ -63,7 +63,7 @@ func (f *patchFlags) read(ctx context.Context, command []string) (request, error
 // interpreter is the one of the command; --python or server.python names
 // another one, which then starts as the command would.
 func (f *patchFlags) interpreter(ctx context.Context, cfg config.Config) (patch.Interpreter, error) {
-	env, err := cfg.Server.Environ(os.Environ())
+	env, err := cfg.Environ(os.Environ())
 	if err != nil {
 		return patch.Interpreter{}, err
 	}

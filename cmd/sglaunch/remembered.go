@@ -16,6 +16,9 @@ import (
 type remembered struct {
 	Began []byte `json:"began"` // launch.toml as the launch began with it
 	Newer []byte `json:"newer"` // as it was reloaded last; nil: never
+	// What the files held that these two name. nil: an older program has handed it on.
+	BeganFiles config.Files `json:"began_files"`
+	NewerFiles config.Files `json:"newer_files"`
 }
 
 // rereader reads a launch's configuration: as it was when the launch began, and
@@ -42,23 +45,24 @@ func newRereader(flags *launchFlags, command []string, left string) (*rereader, 
 	if err != nil {
 		return nil, err
 	}
-	if r.cfg, err = r.load(r.held.Began); err != nil || r.held.Newer == nil {
+	if r.cfg, err = r.load(r.held.Began, r.held.BeganFiles); err != nil {
 		return r, err
 	}
-	newer, err := r.load(r.held.Newer)
+	r.held.BeganFiles = r.cfg.Files
+	if r.held.Newer == nil {
+		return r, nil
+	}
+	newer, err := r.load(r.held.Newer, r.held.NewerFiles)
 	r.cfg = config.Going(r.cfg, newer)
 	return r, err
 }
 
-func (r *rereader) load(content []byte) (config.Config, error) {
-	return config.Load(config.Options{Path: r.flags.file, Content: content, Command: r.command, Sets: config.SetsFrom(r.flags.set)})
+func (r *rereader) load(content []byte, files config.Files) (config.Config, error) {
+	return config.Load(config.Options{Path: r.flags.file, Content: content, Files: files, Command: r.command, Sets: config.SetsFrom(r.flags.set)})
 }
 
 // remember is for the next supervisor.
 func (r *rereader) remember() string {
-	if r.flags.file == "" {
-		return ""
-	}
 	text, err := json.Marshal(r.held)
 	if err != nil {
 		return "" // bytes always encode
@@ -74,7 +78,7 @@ func (r *rereader) again() (supervisor.Reloaded, error) {
 	if err != nil {
 		return supervisor.Reloaded{}, err
 	}
-	newer, err := r.load(content)
+	newer, err := r.load(content, nil)
 	if err != nil {
 		return supervisor.Reloaded{}, err
 	}
@@ -90,7 +94,7 @@ func (r *rereader) again() (supervisor.Reloaded, error) {
 		}[c.When]
 		*list = append(*list, c.Key)
 	}
-	r.cfg, r.held.Newer = going, slices.Clip(content)
+	r.cfg, r.held.Newer, r.held.NewerFiles = going, slices.Clip(content), newer.Files
 	re.Remember = r.remember()
 	return re, nil
 }

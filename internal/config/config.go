@@ -21,7 +21,13 @@ type Config struct {
 	Log       Log           `toml:"log"`
 	Listen    Listen        `toml:"listen"`
 	Hooks     Hooks         `toml:"hooks" reload:"now"`
+
+	// Files is what env_file and phases.rules hold, by path.
+	Files Files `toml:"-"`
 }
+
+// Files are contents of files, by path.
+type Files map[string][]byte
 
 // Server says what is started, and how.
 type Server struct {

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"sglaunch/internal/trust"
 	"sglaunch/internal/visible"
 )
 
 // Environ is the environment of the server: the inherited one, then the
 // variables of env_file, then those of env. Each name appears once.
-func (s Server) Environ(inherited []string) ([]string, error) {
+func (c Config) Environ(inherited []string) ([]string, error) {
+	s := c.Server
 	merged := map[string]string{}
 	for _, pair := range inherited {
 		if name, value, ok := strings.Cut(pair, "="); ok {
@@ -20,11 +20,7 @@ func (s Server) Environ(inherited []string) ([]string, error) {
 		}
 	}
 	if s.EnvFile != "" {
-		content, err := trust.Read(s.EnvFile, maxFile)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read %q: %w", s.EnvFile, err)
-		}
-		file, problems := parseEnv(s.EnvFile, content)
+		file, problems := parseEnv(s.EnvFile, c.Files[s.EnvFile])
 		if err := problems.orNil(); err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func (l *loader) checkFiles() {
 
 // checkFile reports whether the file may be used.
 func (l *loader) checkFile(key, path string) bool {
-	if path == "" {
+	if path == "" || l.held != nil {
 		return true
 	}
 	err := readable(path)
@@ -50,8 +50,12 @@ func (l *loader) checkRulesFile(key, path string) {
 	if !l.checkFile(key, path) {
 		return
 	}
+	content := l.content(key, path)
+	if content == nil {
+		return
+	}
 	var broken Errors
-	if _, err := ReadRules(path); errors.As(err, &broken) {
+	if _, err := readRules(path, content); errors.As(err, &broken) {
 		l.errors = append(l.errors, broken...)
 	}
 }
@@ -60,17 +64,26 @@ func (l *loader) checkEnvFile(key, path string) {
 	if path == "" {
 		return
 	}
-	content, err := trust.Read(path, maxFile)
-	if err != nil {
-		l.refuse(key, path, err)
-		return
-	}
-	_, problems := parseEnv(path, content)
+	_, problems := parseEnv(path, l.content(key, path))
 	l.errors = append(l.errors, problems[:min(len(problems), maxErrors)]...)
 }
 
+// content is what a file holds, or held; nil where it is refused.
+func (l *loader) content(key, path string) []byte {
+	content, held := l.held[path]
+	if !held {
+		var err error
+		if content, err = trust.Read(path, maxFile); err != nil {
+			l.refuse(key, path, err)
+			return nil
+		}
+	}
+	l.config.Files[path] = content
+	return content
+}
+
 func (l *loader) checkFolder(key, path string) {
-	if path == "" {
+	if path == "" || l.held != nil {
 		return
 	}
 	info, err := os.Stat(path)

@@ -26,8 +26,11 @@ const (
 
 // Options says what Load reads.
 type Options struct {
-	Path    string   // of launch.toml; empty: no file, defaults only
-	Content []byte   // of the file, where it was read before; nil: it is read now
+	Path    string // of launch.toml; empty: no file, defaults only
+	Content []byte // of the file, where it was read before; nil: it is read now
+	// Files of a configuration that is in force already. No other file that it names is
+	// looked at then: what has become of them is no reason to refuse it.
+	Files   Files
 	Command []string // after "--"; replaces [server] command
 	Sets    []Set    // from flags; later ones win
 
@@ -45,7 +48,8 @@ type Set struct {
 // Load reads the file and the sets over the defaults and checks the result.
 // Its error is an Errors that holds everything found wrong.
 func Load(o Options) (Config, error) {
-	l := loader{config: Default(), flags: map[string]bool{}, told: map[string]bool{}, elsewhere: keyElsewhere}
+	l := loader{config: Default(), held: o.Files, flags: map[string]bool{}, told: map[string]bool{}, elsewhere: keyElsewhere}
+	l.config.Files = Files{}
 	l.readFile(o.Path, o.Content, &l.config)
 	for _, set := range o.Sets {
 		l.readSet(set)
@@ -70,8 +74,13 @@ func Load(o Options) (Config, error) {
 // told at once. check, which may be nil, says what else is wrong, best as
 // Errors made with NewError. The error of ReadFile is an Errors.
 func ReadFile(path string, into any, check func() error) error {
+	return readContent(path, nil, into, check)
+}
+
+// readContent is ReadFile of a file that was read before; nil: it is read now.
+func readContent(path string, content []byte, into any, check func() error) error {
 	l := loader{told: map[string]bool{}, elsewhere: func(string) string { return "" }}
-	l.readFile(path, nil, into)
+	l.readFile(path, content, into)
 	if !l.broken && check != nil {
 		l.addAll(check())
 	}
@@ -95,6 +104,7 @@ func (l *loader) addAll(err error) {
 // loader is one call of Load or ReadFile.
 type loader struct {
 	config Config
+	held   Files  // nil: files are read and looked at
 	file   string // as given
 	where  positions
 	flags  map[string]bool // keys that the command line gave

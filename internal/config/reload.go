@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bytes"
+	"maps"
 	"reflect"
 	"slices"
 )
@@ -27,11 +29,21 @@ func Changes(was, is Config) []Change {
 	var all []Change
 	before := keys(&was)
 	for i, f := range keys(&is) {
-		if !reflect.DeepEqual(before[i].Value.Interface(), f.Value.Interface()) {
+		same := bytes.Equal(was.Files[contentOf(before[i])], is.Files[contentOf(f)])
+		if !same || !reflect.DeepEqual(before[i].Value.Interface(), f.Value.Interface()) {
 			all = append(all, Change{f.Key, f.when()})
 		}
 	}
 	return all
+}
+
+// contentOf is the path of the file whose content belongs to the value of a key; "" =
+// there is none.
+func contentOf(f field) string {
+	if f.Key == "server.env_file" || f.Key == "phases.rules" {
+		return f.Value.String()
+	}
+	return ""
 }
 
 // when reads the tag of the key, else that of its section.
@@ -51,9 +63,14 @@ func (f field) when() When {
 // take effect before the next launch.
 func Going(was, is Config) Config {
 	kept := keys(&was)
+	is.Files = maps.Clone(is.Files)
 	for i, f := range keys(&is) {
-		if f.when() == NextLaunch {
-			f.Value.Set(kept[i].Value)
+		if f.when() != NextLaunch {
+			continue
+		}
+		f.Value.Set(kept[i].Value)
+		if path := contentOf(f); path != "" {
+			is.Files[path] = was.Files[path]
 		}
 	}
 	return is

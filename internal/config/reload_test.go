@@ -1,6 +1,9 @@
 package config
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -59,5 +62,57 @@ func TestReloadTags(t *testing.T) {
 	}
 	if when, ok := moments["server.command"]; !ok || when != NextLaunch {
 		t.Error("another command is another launch")
+	}
+}
+
+// A configuration in force does not depend on what has become of the files that it
+// names; other content of one of them is a change like any other.
+func TestFilesInForce(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	rule := func(id string) string {
+		return fmt.Sprintf("[[rule]]\nid = %q\nkind = \"note\"\nlit = \"a flux error\"\nhits = [\"a flux error\"]\nmisses = [\"none\"]\n", id)
+	}
+	env, rules, hook := write("server.env", "A=was\n"), write("rules.toml", rule("own-was")), write("hook", "#!/bin/sh\n")
+	content := []byte(fmt.Sprintf("[server]\ncommand = [\"python\"]\nenv_file = %q\ndirectory = %q\n[phases]\nrules = %q\n[hooks]\non_ready = [%q]\n", env, dir, rules, hook))
+	o := Options{Path: filepath.Join(dir, "launch.toml"), Content: content}
+	was, err := Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("server.env", "A=is\n")
+	write("rules.toml", rule("own-is"))
+	is, err := Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Change{{"server.env_file", NextLaunch}, {"phases.rules", NextAttempt}}, Changes(was, is)); diff != "" {
+		t.Error(diff)
+	}
+	going := Going(was, is)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(o); err == nil {
+		t.Error("files that have gone are no mistake of a new launch")
+	}
+	o.Files = going.Files
+	again, err := Load(o)
+	if err != nil {
+		t.Fatalf("in force, and refused: %v", err)
+	}
+	environ, err := again.Environ(nil)
+	if err != nil || !slices.Equal(environ, []string{"A=was"}) {
+		t.Errorf("the environment is %q, %v: it is that of the launch", environ, err)
+	}
+	own, err := again.OwnRules()
+	if err != nil || own.Rules()[0].ID != "own-is" {
+		t.Errorf("the rules are %v, %v: they are those reloaded", own, err)
 	}
 }

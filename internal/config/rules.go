@@ -4,12 +4,22 @@ import "sglaunch/phases"
 
 // ReadRules reads a file of [[rule]] tables, by the same rules as ReadFile. Its
 // error is an Errors.
-func ReadRules(path string) (*phases.RuleSet, error) {
+func ReadRules(path string) (*phases.RuleSet, error) { return readRules(path, nil) }
+
+// OwnRules are those of the file that phases.rules names; nil where it names none.
+func (c Config) OwnRules() (*phases.RuleSet, error) {
+	if !isRulesFile(c.Phases.Rules) {
+		return nil, nil
+	}
+	return readRules(c.Phases.Rules, c.Files[c.Phases.Rules])
+}
+
+func readRules(path string, content []byte) (*phases.RuleSet, error) {
 	var file struct {
 		Rule []phases.Rule `toml:"rule"`
 	}
 	var rules *phases.RuleSet
-	err := ReadFile(path, &file, func() (err error) {
+	err := readContent(path, content, &file, func() (err error) {
 		for i := range file.Rule {
 			file.Rule[i].File = path
 		}

@@ -30,7 +30,7 @@ const (
 // lookAtCaches says what lies in the folders of compiled kernels and tuning
 // results that the launch's server uses. A disk that hangs delays nobody for long.
 func (at *attempt) lookAtCaches() *tune.Caches {
-	env, err := at.config.Server.Environ(os.Environ())
+	env, err := at.config.Environ(os.Environ())
 	if err != nil {
 		return &tune.Caches{Problem: err.Error()}
 	}

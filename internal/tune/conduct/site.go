@@ -82,7 +82,7 @@ func newSite(o Options) (*site, error) {
 			return nil, fmt.Errorf("cannot find the working directory: %w", err)
 		}
 	}
-	if s.env, err = o.Base.Server.Environ(os.Environ()); err != nil {
+	if s.env, err = o.Base.Environ(os.Environ()); err != nil {
 		return nil, err
 	}
 	if o.Base.Ready.OutputCheck == "off" {
