@@ -100,8 +100,8 @@ func (l *life) sampled(s Sample, number int) {
 	}
 }
 
-// pause is how long the next sample may take to come. A driver that refuses is asked less
-// often than the interval says.
+// pause is how long the next sample may take to come. A driver that refuses is
+// asked less often than the interval says.
 func (l *life) pause(s Sample) time.Duration {
 	if s.Err != "" {
 		return openSlowest

@@ -221,8 +221,8 @@ func (s *sampler) wait(pause time.Duration) bool {
 	}
 }
 
-// watchXids tells Xids as they come, until over is closed. A watch that keeps failing slows down: a
-// lost GPU fails it at once, every time.
+// watchXids tells Xids as they come, until over is closed. A watch that keeps
+// failing slows down: a lost GPU fails it at once, every time.
 func (s *sampler) watchXids(over <-chan struct{}) {
 	pause := time.Second
 	for {

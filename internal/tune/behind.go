@@ -54,8 +54,8 @@ func (n *Night) crests() map[string]Point {
 	return crests
 }
 
-// inOrder puts the points of an open launch into their order: the crests, then, of a launch
-// that is behind at them, what is above them, then the others.
+// inOrder puts the points of an open launch into their order: the crests, then, of
+// a launch that is behind at them, what is above them, then the others.
 func (n *Night) inOrder(l *launch, points []Point) []Point {
 	if !l.open() {
 		return points // all that counts then is which were measured

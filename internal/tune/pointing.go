@@ -30,10 +30,10 @@ func (n *Night) lacks(l *launch, p Point) bool {
 	return p.Probe || !n.enough(l, p)
 }
 
-// wanted are the points of a launch: all of the study in their order, before them a warm-up
-// where the machine has rested, and for the first fresh launch of a finalist the
-// worst case for memory, last. A launch in the morning
-// proves itself at one point; the baseline has nothing left to prove.
+// wanted are the points of a launch: all of the study in their order, before them
+// a warm-up where the machine has rested, and for the first fresh launch of a
+// finalist the worst case for memory, last. A launch in the morning proves itself
+// at one point; the baseline has nothing left to prove.
 func (n *Night) wanted(l *launch) []Point {
 	points := n.plan.Study.Points()
 	if l.Slot.Stage != Morning {

@@ -83,14 +83,14 @@ func splitRow(line []byte) (label string, value float64, ok bool) {
 func (r *Result) take(label string, value float64) (completed bool) {
 	switch label {
 	case "successful requests":
-		r.Completed = int(min(max(value, 0), 1e12))
+		r.Completed = things(value)
 		return true
 	case "failed requests":
-		r.Failed = int(min(max(value, 0), 1e12))
+		r.Failed = things(value)
 	case "benchmark duration (s)":
 		r.Seconds = value
 	case "total generated tokens":
-		r.Generated = int(min(max(value, 0), 1e12))
+		r.Generated = things(value)
 	}
 	metric, known := labels[label]
 	if m := latency.FindStringSubmatch(label); m != nil {
@@ -101,3 +101,6 @@ func (r *Result) take(label string, value float64) (completed bool) {
 	}
 	return false
 }
+
+// things is a figure as a number of things, whatever a client printed.
+func things(value float64) int { return int(min(max(value, 0), 1e12)) }

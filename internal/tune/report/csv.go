@@ -11,14 +11,60 @@ import (
 	"sglaunch/internal/visible"
 )
 
+// csvRun is what a row is about: a run of a bench client, of a launch, of a night.
+type csvRun struct {
+	night  tune.Summary
+	launch tune.LaunchSummary
+	tune.Measured
+}
+
+// csvColumns are those that every table has, each with what stands in it. Scripts
+// know them by their names.
+var csvColumns = []struct {
+	name string
+	cell func(csvRun) string
+}{
+	{"launch", func(r csvRun) string { return strconv.Itoa(r.launch.N) }},
+	{"stage", func(r csvRun) string { return string(r.launch.Slot.Stage) }},
+	{"round", func(r csvRun) string { return strconv.Itoa(r.launch.Slot.Round) }},
+	{"trial", func(r csvRun) string { return r.launch.Trial.ID }},
+	{"name", func(r csvRun) string { return r.launch.Trial.Name }},
+	{"began", func(r csvRun) string { return r.launch.Began.Format(time.RFC3339) }},
+	{"ready_seconds", csvRun.readySeconds},
+	{"state", func(r csvRun) string { return state(r.launch) }},
+	{"ratio", func(r csvRun) string { return number(r.launch.Ratio) }},
+	{"load", func(r csvRun) string { return r.Point.Load }},
+	{"concurrency", func(r csvRun) string { return whole(r.Point.Concurrency) }},
+	{"requested", func(r csvRun) string { return whole(r.Result.Requested) }},
+	{"completed", func(r csvRun) string { return whole(r.Result.Completed) }},
+	{"failed", func(r csvRun) string { return whole(r.Result.Failed) }},
+	{"throttled", func(r csvRun) string { return number(r.Window.Throttled) }},
+	{"power_cap", func(r csvRun) string { return number(r.Window.PowerCap) }},
+	{"pressure", func(r csvRun) string { return number(r.Window.Pressure) }},
+	{"client", func(r csvRun) string { return number(r.Window.Client) }},
+	{"lag", func(r csvRun) string { return number(r.Window.Lag) }},
+	{"clock_mhz", func(r csvRun) string { return number(r.Window.ClockMHz) }},
+	{"celsius", func(r csvRun) string { return number(r.Window.Celsius) }},
+	{"watts", func(r csvRun) string { return number(r.Window.Watts) }},
+	{"limit_watts", func(r csvRun) string { return number(r.Window.LimitWatts) }},
+	{"pstate", func(r csvRun) string { return r.Window.PState }},
+	{"joules", func(r csvRun) string { return number(r.Window.Joules) }},
+	{"generated", func(r csvRun) string { return whole(r.Result.Generated) }},
+	{"joules_per_1000_tokens", func(r csvRun) string { return number(r.PerThousand()) }},
+	{"invalid", csvRun.invalid},
+	{"file", func(r csvRun) string { return r.File }},
+}
+
 // CSV writes one row for each run of a bench client and each point that was left
-// out, and one for each launch that had none. The columns of metrics are those that some run gave.
+// out, and one for each launch that had none. Behind the columns that every table
+// has stand those of the metrics that some run gave.
 func CSV(w io.Writer, s tune.Summary) error {
 	names := metrics(s)
+	var head []string
+	for _, column := range csvColumns {
+		head = append(head, column.name)
+	}
 	out := csv.NewWriter(w)
-	head := []string{"launch", "stage", "round", "trial", "name", "began", "ready_seconds", "state", "ratio", "load", "concurrency",
-		"requested", "completed", "failed", "throttled", "power_cap", "pressure", "client", "lag", "clock_mhz", "celsius", "watts", "limit_watts", "pstate",
-		"joules", "generated", "joules_per_1000_tokens", "invalid", "file"}
 	if err := out.Write(harmless(append(head, names...))); err != nil {
 		return err
 	}
@@ -28,7 +74,7 @@ func CSV(w io.Writer, s tune.Summary) error {
 			runs = []tune.Measured{{}}
 		}
 		for _, m := range runs {
-			if err := out.Write(harmless(csvRow(s, l, m, names))); err != nil {
+			if err := out.Write(harmless(csvRun{s, l, m}.row(names))); err != nil {
 				return err
 			}
 		}
@@ -37,35 +83,36 @@ func CSV(w io.Writer, s tune.Summary) error {
 	return out.Error()
 }
 
-func csvRow(s tune.Summary, l tune.LaunchSummary, m tune.Measured, names []string) []string {
-	row := []string{
-		strconv.Itoa(l.N), string(l.Slot.Stage), strconv.Itoa(l.Slot.Round), l.Trial.ID, l.Trial.Name, l.Began.Format(time.RFC3339),
+func (r csvRun) row(metrics []string) (row []string) {
+	for _, column := range csvColumns {
+		row = append(row, column.cell(r))
 	}
-	if l.Ready != nil {
-		row = append(row, number(l.Ready.Took.Seconds()))
-	} else {
-		row = append(row, "")
-	}
-	row = append(row, state(l), number(l.Ratio), m.Point.Load, whole(m.Point.Concurrency),
-		whole(m.Result.Requested), whole(m.Result.Completed), whole(m.Result.Failed),
-		number(m.Window.Throttled), number(m.Window.PowerCap), number(m.Window.Pressure), number(m.Window.Client), number(m.Window.Lag), number(m.Window.ClockMHz), number(m.Window.Celsius), number(m.Window.Watts), number(m.Window.LimitWatts), m.Window.PState,
-		number(m.Window.Joules), whole(m.Result.Generated), number(m.PerThousand()))
-	why := ""
-	switch {
-	case m.Point.Soak:
-		why = spoilt(s, l, m)
-	case len(rows(l)) > 0:
-		why = strings.Join(append(s.Study.Invalid(m), s.Study.Broken(m)), "; ")
-	}
-	row = append(row, strings.Trim(why, "; "), m.File)
-	for _, metric := range names {
-		if x, ok := m.Result.Metrics[metric]; ok {
-			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
-		} else {
-			row = append(row, "")
+	for _, metric := range metrics {
+		cell := ""
+		if x, ok := r.Result.Metrics[metric]; ok {
+			cell = strconv.FormatFloat(x, 'g', -1, 64)
 		}
+		row = append(row, cell)
 	}
 	return row
+}
+
+func (r csvRun) readySeconds() string {
+	if r.launch.Ready == nil {
+		return ""
+	}
+	return number(r.launch.Ready.Took.Seconds())
+}
+
+// invalid is why a run does not count.
+func (r csvRun) invalid() (why string) {
+	switch study := r.night.Study; {
+	case r.Point.Soak:
+		why = spoilt(r.night, r.launch, r.Measured)
+	case len(rows(r.launch)) > 0:
+		why = strings.Join(append(study.Invalid(r.Measured), study.Broken(r.Measured)), "; ")
+	}
+	return strings.Trim(why, "; ")
 }
 
 // number leaves a cell empty where nothing is known.

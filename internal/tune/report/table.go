@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,15 +87,7 @@ func compared(s tune.Summary) []tune.TrialSummary {
 			all = append(all, t)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b tune.TrialSummary) int {
-		switch x, y := best(a), best(b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b tune.TrialSummary) int { return cmp.Compare(best(b), best(a)) })
 	return all
 }
 
