@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -32,10 +33,34 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: no %q in %s", name, c.want, got)
 		}
 	}
+	checkTokens(t, p.post("/generate", `{"text": "a", "sampling_params": {"max_new_tokens": 200}}`))
 	if code := p.get("/metrics"); code != 200 {
 		t.Errorf("/metrics answered %d", code)
 	}
 	p.sees(`"POST /v1/completions HTTP/1.1" 200 OK`)
+}
+
+// checkTokens wants a token of its own for each word: where several share one, a
+// sound answer repeats it by chance, and is taken for a wrong one.
+func checkTokens(t *testing.T, answer string) {
+	t.Helper()
+	var said struct {
+		Text string
+		IDs  []int `json:"output_ids"`
+	}
+	if err := json.Unmarshal([]byte(answer), &said); err != nil {
+		t.Fatalf("%v in %s", err, answer)
+	}
+	words, of := strings.Fields(said.Text), map[int]string{}
+	if len(words) != 200 || len(said.IDs) != len(words) {
+		t.Fatalf("%d words and %d tokens, not 200", len(words), len(said.IDs))
+	}
+	for i, id := range said.IDs {
+		if other, taken := of[id]; taken && other != words[i] {
+			t.Fatalf("%q and %q are both token %d", other, words[i], id)
+		}
+		of[id] = words[i]
+	}
 }
 
 func TestRefusesBadRequests(t *testing.T) {

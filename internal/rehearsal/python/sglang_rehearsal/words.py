@@ -6,6 +6,12 @@ WORDS = (
     "ladder mirror cotton station pepper whistle hollow basket ribbon feather planet tunnel saddle button violin "
     "marble cabin ginger helmet").split()
 
+CORRUPT = "the"
+
+# Each word is a token of its own: ids that several words share would repeat
+# themselves by chance, which is what wrong answers are known by.
+TOKENS = dict((word, i) for i, word in enumerate(WORDS + [CORRUPT]))
+
 
 class Speaker:
     """A sequence of words. The same prompt gives the same words, whatever else happens."""
@@ -17,6 +23,6 @@ class Speaker:
 
     def word(self, corrupt=False):
         if corrupt:
-            return "the"
+            return CORRUPT
         self.state = (self.state * 1664525 + 1013904223) & 0xFFFFFFFF
         return WORDS[(self.state >> 16) % len(WORDS)]

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler
 from sglang.srt.managers.tokenizer_manager import STARTING, UNHEALTHY, UP
 from sglang.version import __version__
 from sglang_rehearsal import scaled
+from sglang_rehearsal.words import TOKENS
 
 OPEN_PATHS = ("/health", "/health_generate", "/metrics")  # no API key needed
 
@@ -151,11 +152,12 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, [self._native(str(p), words, begin) for p, words in zip(prompts, said)])
 
     def _native(self, prompt, words, begin):
-        return {"text": " " + " ".join(words), "output_ids": [len(w) for w in words], "meta_info": {
+        ids = [TOKENS[w] for w in words]
+        return {"text": " " + " ".join(words), "output_ids": ids, "meta_info": {
             "id": "%x" % id(words), "finish_reason": {"type": "length", "length": len(words)},
             "prompt_tokens": len(prompt.split()), "completion_tokens": len(words), "cached_tokens": 0,
             "weight_version": "default", "e2e_latency": time.monotonic() - begin,
-            "output_token_logprobs": [[-0.25, len(w), None] for w in words]}}
+            "output_token_logprobs": [[-0.25, i, None] for i in ids]}}
 
     def completions(self):
         request = self.body()
