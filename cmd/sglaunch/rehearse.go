@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,9 +63,11 @@ ended, the patch is undone, and the relaunch without it gets ready.
 
 Scenarios:
 `)
+	table := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, s := range rehearsal.Scenarios() {
-		fmt.Fprintf(&b, "  %-18s %s\n", s.Name, s.About)
+		fmt.Fprintf(table, "  %s\t%s\n", s.Name, s.About)
 	}
+	_ = table.Flush() // a strings.Builder takes everything
 	return strings.TrimRight(b.String(), "\n")
 }
 
