@@ -27,7 +27,7 @@ patch would end it, 78 where it cannot be set up.`,
 			if err != nil {
 				return err
 			}
-			setup, options, err := launchOf(cfg, true)
+			setup, options, err := launchOf(cfg, "", true)
 			if err != nil {
 				return notSetUp(err)
 			}

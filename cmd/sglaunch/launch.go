@@ -20,8 +20,9 @@ import (
 	"sglaunch/supervisor/machine"
 )
 
-// launchOf turns a configuration into what the supervisor runs.
-func launchOf(c config.Config, quiet bool) (setup supervisor.Setup, options machine.Options, err error) {
+// launchOf turns a configuration into what the supervisor runs; began is the working
+// directory of a launch that goes on.
+func launchOf(c config.Config, began string, quiet bool) (setup supervisor.Setup, options machine.Options, err error) {
 	self, err := thisProgram()
 	if err != nil {
 		return setup, options, err
@@ -43,7 +44,7 @@ func launchOf(c config.Config, quiet bool) (setup supervisor.Setup, options mach
 	if err != nil {
 		return setup, options, err
 	}
-	dir, err := serverDirectory(c)
+	dir, err := serverDirectory(c, began)
 	if err != nil {
 		return setup, options, err
 	}

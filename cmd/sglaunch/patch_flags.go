@@ -78,7 +78,7 @@ func (f *patchFlags) interpreter(ctx context.Context, cfg config.Config) (patch.
 	case len(argv) == 0:
 		argv = []string{"python3"}
 	}
-	dir, err := serverDirectory(cfg)
+	dir, err := serverDirectory(cfg, "")
 	if err != nil {
 		return patch.Interpreter{}, err
 	}

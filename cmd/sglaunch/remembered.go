@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -19,6 +21,7 @@ type remembered struct {
 	// What the files held that these two name. nil: an older program has handed it on.
 	BeganFiles config.Files `json:"began_files"`
 	NewerFiles config.Files `json:"newer_files"`
+	Dir        string       `json:"dir"` // the working directory, which may be removed
 }
 
 // rereader reads a launch's configuration: as it was when the launch began, and
@@ -42,6 +45,9 @@ func newRereader(flags *launchFlags, command []string, left string) (*rereader, 
 	} else if flags.file != "" {
 		r.held.Began, err = config.ReadContent(flags.file)
 	}
+	if r.held.Dir == "" { // where there is none, whoever needs one says so
+		r.held.Dir, _ = os.Getwd()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +64,7 @@ func newRereader(flags *launchFlags, command []string, left string) (*rereader, 
 }
 
 func (r *rereader) load(content []byte, files config.Files) (config.Config, error) {
-	return config.Load(config.Options{Path: r.flags.file, Content: content, Files: files, Command: r.command, Sets: config.SetsFrom(r.flags.set)})
+	return config.Load(config.Options{Path: r.flags.file, Dir: r.held.Dir, Content: content, Files: files, Command: r.command, Sets: config.SetsFrom(r.flags.set)})
 }
 
 // remember is for the next supervisor.
@@ -74,7 +80,11 @@ func (r *rereader) remember() string {
 func (r *rereader) again() (supervisor.Reloaded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	content, err := config.ReadContent(r.flags.file)
+	path := r.flags.file
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.held.Dir, path)
+	}
+	content, err := config.ReadContent(path)
 	if err != nil {
 		return supervisor.Reloaded{}, err
 	}
@@ -83,7 +93,7 @@ func (r *rereader) again() (supervisor.Reloaded, error) {
 		return supervisor.Reloaded{}, err
 	}
 	going := config.Going(r.cfg, newer)
-	setup, options, err := launchOf(going, r.flags.quiet)
+	setup, options, err := launchOf(going, r.held.Dir, r.flags.quiet)
 	if err != nil {
 		return supervisor.Reloaded{}, err
 	}
@@ -101,7 +111,7 @@ func (r *rereader) again() (supervisor.Reloaded, error) {
 
 // setup is what the supervisor begins with, or goes on with.
 func (r *rereader) setup() (supervisor.Setup, machine.Options, error) {
-	setup, options, err := launchOf(r.cfg, r.flags.quiet)
+	setup, options, err := launchOf(r.cfg, r.held.Dir, r.flags.quiet)
 	if err != nil {
 		return setup, options, err
 	}

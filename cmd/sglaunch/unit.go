@@ -63,7 +63,7 @@ func unitOf(flags launchFlags, command []string) (notify.Unit, error) {
 	if err != nil {
 		return notify.Unit{}, err
 	}
-	dir, err := serverDirectory(cfg)
+	dir, err := serverDirectory(cfg, "")
 	if err != nil {
 		return notify.Unit{}, err
 	}

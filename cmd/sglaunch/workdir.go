@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,10 +20,11 @@ func workingDirectory() (string, error) {
 	return dir, nil
 }
 
-// serverDirectory is where the server of a configuration starts.
-func serverDirectory(c config.Config) (string, error) {
-	if c.Server.Directory != "" {
-		return c.Server.Directory, nil
+// serverDirectory is where the server of a configuration starts. A launch that goes on
+// has begun in a folder that may be gone; else that is "".
+func serverDirectory(c config.Config, began string) (string, error) {
+	if dir := cmp.Or(c.Server.Directory, began); dir != "" {
+		return dir, nil
 	}
 	return workingDirectory()
 }

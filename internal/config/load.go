@@ -31,6 +31,7 @@ type Options struct {
 	// Files of a configuration that is in force already. No other file that it names is
 	// looked at then: what has become of them is no reason to refuse it.
 	Files   Files
+	Dir     string   // that relative paths count from, but those in the file; "" = the working directory
 	Command []string // after "--"; replaces [server] command
 	Sets    []Set    // from flags; later ones win
 
@@ -48,7 +49,7 @@ type Set struct {
 // Load reads the file and the sets over the defaults and checks the result.
 // Its error is an Errors that holds everything found wrong.
 func Load(o Options) (Config, error) {
-	l := loader{config: Default(), held: o.Files, flags: map[string]bool{}, told: map[string]bool{}, elsewhere: keyElsewhere}
+	l := loader{config: Default(), held: o.Files, dir: o.Dir, flags: map[string]bool{}, told: map[string]bool{}, elsewhere: keyElsewhere}
 	l.config.Files = Files{}
 	l.readFile(o.Path, o.Content, &l.config)
 	for _, set := range o.Sets {
@@ -105,6 +106,7 @@ func (l *loader) addAll(err error) {
 type loader struct {
 	config Config
 	held   Files  // nil: files are read and looked at
+	dir    string // "" = the working directory
 	file   string // as given
 	where  positions
 	flags  map[string]bool // keys that the command line gave
@@ -148,10 +150,9 @@ func (l *loader) readFile(path string, content []byte, into any) {
 		l.giveUp(syntaxError(path, err))
 		return
 	}
-	base, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		l.giveUp(fileError(path, err))
-		return
+	base := filepath.Dir(path)
+	if !filepath.IsAbs(base) {
+		base = filepath.Join(l.workingDirectory(), base)
 	}
 	l.where = locate(content)
 	d := decoder{loader: l, base: base}
@@ -239,12 +240,19 @@ func (l *loader) readSet(set Set) {
 		l.fail(set.Key, set.Value, "it takes "+takes(f.Value.Type())+" in TOML: "+cause(err))
 		return
 	}
-	base, err := os.Getwd()
-	if err != nil {
-		base = "/"
-	}
-	d := decoder{loader: l, base: base}
+	d := decoder{loader: l, base: l.workingDirectory()}
 	d.into(f.Value, value, f.Key, f.Tag)
+}
+
+func (l *loader) workingDirectory() string {
+	if l.dir != "" {
+		return l.dir
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "/"
+	}
+	return dir
 }
 
 // parse reads the text of a flag: as it is where the key takes text, as TOML
