@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // A supervisor that takes over goes on where the launch began, by what its files held
@@ -21,15 +23,17 @@ func TestTakesOverWithoutItsFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	flags := &launchFlags{file: "launch.toml"}
-	first, err := newRereader(flags, []string{"python"}, "")
+	var flags launchFlags
+	flags.register(&cobra.Command{})
+	flags.file = "launch.toml"
+	first, err := newRereader(&flags, []string{"python"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	next, err := newRereader(flags, []string{"python"}, first.remember())
+	next, err := newRereader(&flags, []string{"python"}, first.remember())
 	if err != nil {
 		t.Fatal(err)
 	}
