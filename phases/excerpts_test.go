@@ -40,6 +40,13 @@ Scheduler hit an exception: Traceback (most recent call last):
     result = self.run_batch(batch)
 FooError: bar
 `},
+	{"an attention backend that a start makes over its pool", "kv_cache ready=false failed=true cause=config_mismatch", `
+  File "/x/sglang/srt/model_executor/model_runner.py", line 480, in initialize
+    self.init_attention_backend()
+  File "/x/sglang/srt/layers/attention/foo_backend.py", line 81, in __init__
+    raise ValueError(page_size)
+ValueError: 3
+`},
 	{"frames that two blanks were taken from", "loading_weights ready=false failed=true cause=unsupported_quantization", `
 File "/x/sglang/srt/models/foo.py", line 344, in __init__
   self.experts = Experts(config)
