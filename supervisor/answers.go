@@ -80,7 +80,7 @@ func (s Setup) cannotCheck() string {
 
 // probeOptions is how the server is reached over HTTP.
 func (s Setup) probeOptions() (probe.Options, bool) {
-	options, ok := probe.OptionsFor(s.Argv, s.Env, s.Dir)
+	options, ok := probe.OptionsFor(s.read())
 	if s.URL != "" {
 		options.URL, options.Own, ok = s.URL, false, true
 	}

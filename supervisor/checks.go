@@ -92,7 +92,7 @@ func (h *hands) preflightInput(ctx context.Context, note func(event, text string
 // pick chooses the GPUs of this launch.
 func (h *hands) pick(sample gpu.Sample) []gpu.GPU {
 	if len(h.Devices) == 0 {
-		picked, _ := gpu.Devices(h.Argv, h.Env, h.Dir, sample.GPUs)
+		picked, _ := gpu.Devices(h.read(), sample.GPUs)
 		return picked
 	}
 	var picked []gpu.GPU

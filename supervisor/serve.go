@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/supervisor/machine"
 )
@@ -16,7 +15,7 @@ import (
 // program is to go on in its place. It returns an error where it could not
 // begin; the shim then starts another.
 func Serve(conn *wire.Conn, hello *wire.Hello, s Setup, o machine.Options) error {
-	s.command = sglangcmd.Parse(s.Argv, s.Env, s.Dir)
+	s.command = s.read()
 	o.SGLang = o.SGLang || s.command.SGLang()
 	o.Follower = o.Follower || s.command.Server().Nodes > 1
 	o.Check.Cannot = s.cannotCheck()

@@ -27,8 +27,12 @@ func (s Setup) parsed() sglangcmd.Command {
 	if s.command.SGLang() {
 		return s.command
 	}
-	return sglangcmd.Parse(s.Argv, s.Env, s.Dir)
+	return s.read()
 }
+
+// read reads the server's command as it is now: a start script, or a file of flags,
+// may have been edited since.
+func (s Setup) read() sglangcmd.Command { return sglangcmd.Parse(s.Argv, s.Env, s.Dir) }
 
 // version is that of the installed SGLang; "" = unknown, or no SGLang.
 func (l surroundings) version(ctx context.Context) string {
@@ -77,7 +81,7 @@ func (l surroundings) warmth(ctx context.Context) warmth {
 	}
 	getenv := func(name string) string { v, _ := command.Getenv(name); return v }
 	pages := within(ctx, func() history.Warmth {
-		share, err := history.Resident(ctx, preflight.ModelDir(l.setup.Argv, l.setup.Env, l.setup.Dir))
+		share, err := history.Resident(ctx, preflight.ModelDir(l.setup.read()))
 		if err != nil {
 			return history.WarmthUnknown
 		}

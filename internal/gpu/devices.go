@@ -9,15 +9,13 @@ import (
 	"sglaunch/internal/sglangcmd"
 )
 
-// Devices picks, of all GPUs, those that the command will use when it is
-// started in dir with env, in the order of its ranks. note says in words what
-// could not be found out or does not fit; then the choice is a guess on the
-// wide side.
+// Devices picks, of all GPUs, those that the command will use, in the order of
+// its ranks. note says in words what could not be found out or does not fit;
+// then the choice is a guess on the wide side.
 //
 // CUDA's own numbering is assumed to be NVML's (CUDA_DEVICE_ORDER=PCI_BUS_ID,
 // or GPUs that are all alike); where it may differ, note says so.
-func Devices(argv, env []string, dir string, all []GPU) (picked []GPU, note string) {
-	cmd := sglangcmd.Parse(argv, env, dir)
+func Devices(cmd sglangcmd.Command, all []GPU) (picked []GPU, note string) {
 	picked, note = visible(cmd, all)
 	if !cmd.SGLang() || len(picked) == 0 {
 		return picked, note

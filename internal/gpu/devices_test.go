@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"sglaunch/internal/sglangcmd"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -59,15 +61,15 @@ func TestDevices(t *testing.T) {
 			env = []string{"CUDA_VISIBLE_DEVICES=0,1,2", "CUDA_VISIBLE_DEVICES=" + c.visible}
 		}
 		argv := append([]string{"python", "-m", "sglang.launch_server"}, strings.Fields(c.flags)...)
-		picked, note := Devices(argv, env, "", machine(8))
+		picked, note := Devices(sglangcmd.Parse(argv, env, ""), machine(8))
 		if uuids(picked) != c.want || !strings.Contains(note, c.note) || c.note == "" && note != "" {
 			t.Errorf("%s on %s: got %s (%s), want %s (%s)", c.flags, c.visible, uuids(picked), note, c.want, c.note)
 		}
 	}
-	if picked, note := Devices([]string{"sleep", "1"}, []string{"CUDA_VISIBLE_DEVICES=3"}, "", machine(8)); uuids(picked) != "d3" || note != "" {
+	if picked, note := Devices(sglangcmd.Parse([]string{"sleep", "1"}, []string{"CUDA_VISIBLE_DEVICES=3"}, ""), machine(8)); uuids(picked) != "d3" || note != "" {
 		t.Errorf("a command that is no server uses %s (%s)", uuids(picked), note)
 	}
-	if picked, _ := Devices([]string{"sglang", "serve", "/m"}, nil, "", nil); len(picked) != 0 {
+	if picked, _ := Devices(sglangcmd.Parse([]string{"sglang", "serve", "/m"}, nil, ""), nil); len(picked) != 0 {
 		t.Errorf("without GPUs it uses %v", picked)
 	}
 }
@@ -77,16 +79,16 @@ func TestDevicesWithMIGAndMixedGPUs(t *testing.T) {
 	all[0].Instances = []GPU{{UUID: "MIG-1", Parent: "GPU-a0"}, {UUID: "MIG-2", Parent: "GPU-a0"}}
 	argv := []string{"sglang", "serve", "/m"}
 	for visible, want := range map[string]string{"MIG-2": "MIG-2", "1": "MIG-2", "2": "b1", "MIG-": ""} {
-		if picked, _ := Devices(argv, []string{"CUDA_VISIBLE_DEVICES=" + visible}, "", all); uuids(picked) != want {
+		if picked, _ := Devices(sglangcmd.Parse(argv, []string{"CUDA_VISIBLE_DEVICES=" + visible}, ""), all); uuids(picked) != want {
 			t.Errorf("%s: got %s, want %s", visible, uuids(picked), want)
 		}
 	}
 	all = machine(2)
 	all[1].Name = "RTX 4090"
-	if _, note := Devices(argv, nil, "", all); !strings.Contains(note, "PCI_BUS_ID") {
+	if _, note := Devices(sglangcmd.Parse(argv, nil, ""), all); !strings.Contains(note, "PCI_BUS_ID") {
 		t.Errorf("mixed GPUs: note %q", note)
 	}
-	if _, note := Devices(argv, []string{"CUDA_DEVICE_ORDER=PCI_BUS_ID"}, "", all); note != "" {
+	if _, note := Devices(sglangcmd.Parse(argv, []string{"CUDA_DEVICE_ORDER=PCI_BUS_ID"}, ""), all); note != "" {
 		t.Errorf("mixed GPUs in PCI order: note %q", note)
 	}
 }

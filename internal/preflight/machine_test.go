@@ -13,6 +13,7 @@ import (
 
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/rehearsal"
+	"sglaunch/internal/sglangcmd"
 )
 
 func TestCommand(t *testing.T) {
@@ -93,10 +94,10 @@ func TestPorts(t *testing.T) {
 	expect(t, server(t, "--port", free(t), "--host", "192.0.2.1").check("ports"), want{Fail, "bad_argument", "none of this machine"})
 
 	argv := server(t, "--port", held).Argv
-	if busy := BusyPorts(argv, nil, ""); len(busy) != 1 || !strings.HasPrefix(busy[0], self) {
+	if busy := BusyPorts(sglangcmd.Parse(argv, nil, "")); len(busy) != 1 || !strings.HasPrefix(busy[0], self) {
 		t.Errorf("busy ports: %q", busy)
 	}
-	if busy := BusyPorts([]string{"sleep", "--port", held}, nil, ""); busy != nil {
+	if busy := BusyPorts(sglangcmd.Parse([]string{"sleep", "--port", held}, nil, "")); busy != nil {
 		t.Errorf("busy ports of no server: %q", busy)
 	}
 }

@@ -73,8 +73,7 @@ func splitHostPort(address string) (host string, number int, ok bool) {
 // BusyPorts names the ports of the command's plan that cannot be bound now,
 // with their holders where they can be known; none where the command is not
 // recognisably SGLang.
-func BusyPorts(argv, env []string, dir string) []string {
-	cmd := sglangcmd.Parse(argv, env, dir)
+func BusyPorts(cmd sglangcmd.Command) []string {
 	if !cmd.SGLang() {
 		return nil
 	}

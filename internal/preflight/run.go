@@ -84,18 +84,18 @@ func newLook(in Input, root string) *look {
 	l := &look{Input: in, root: root, cmd: sglangcmd.Parse(in.Argv, in.Env, in.Dir)}
 	l.server = l.cmd.Server()
 	if in.GPUs != nil {
-		l.devices, l.note = pick(in)
+		l.devices, l.note = l.pick()
 	}
 	l.weights = sync.OnceValue(func() weights { return readWeights(l.modelDir(l.server.Model)) })
 	return l
 }
 
 // pick chooses the GPUs of the launch.
-func pick(in Input) ([]gpu.GPU, string) {
-	if len(in.Devices) == 0 {
-		return gpu.Devices(in.Argv, in.Env, in.Dir, in.GPUs.GPUs)
+func (l *look) pick() ([]gpu.GPU, string) {
+	if len(l.Devices) == 0 {
+		return gpu.Devices(l.cmd, l.GPUs.GPUs)
 	}
-	picked, err := gpu.Select(in.Devices, in.GPUs.GPUs)
+	picked, err := gpu.Select(l.Devices, l.GPUs.GPUs)
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -28,8 +28,7 @@ type Options struct {
 // OptionsFor reads off a command what a probe has to know. ok is false where
 // the command is not recognisably SGLang, or its server speaks no HTTP; then the
 // URL is empty.
-func OptionsFor(argv, env []string, dir string) (o Options, ok bool) {
-	cmd := sglangcmd.Parse(argv, env, dir)
+func OptionsFor(cmd sglangcmd.Command) (o Options, ok bool) {
 	if !cmd.SGLang() || cmd.Has("--grpc-mode") {
 		return Options{}, false
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"sglaunch/internal/sglangcmd"
+
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
@@ -326,18 +328,18 @@ func TestOptionsFor(t *testing.T) {
 		"--ssl-certfile c --port 443":   {Own: true, URL: "https://127.0.0.1:443"},
 	} {
 		argv := append([]string{"python", "-m", "sglang.launch_server"}, strings.Fields(line)...)
-		got, ok := OptionsFor(argv, nil, "")
+		got, ok := OptionsFor(sglangcmd.Parse(argv, nil, ""))
 		if diff := cmp.Diff(want, got); diff != "" || !ok {
 			t.Errorf("%q: %s", line, diff)
 		}
 	}
-	if o, _ := OptionsFor([]string{"sglang", "serve", "/m"}, []string{"SGLANG_RUST_SERVER=1"}, ""); !o.Static {
+	if o, _ := OptionsFor(sglangcmd.Parse([]string{"sglang", "serve", "/m"}, []string{"SGLANG_RUST_SERVER=1"}, "")); !o.Static {
 		t.Error("the Rust server's /health is static")
 	}
-	if o, ok := OptionsFor([]string{"sglang", "serve", "/m", "--grpc-mode"}, nil, ""); ok || o.URL != "" {
+	if o, ok := OptionsFor(sglangcmd.Parse([]string{"sglang", "serve", "/m", "--grpc-mode"}, nil, "")); ok || o.URL != "" {
 		t.Errorf("a server that speaks no HTTP is asked at %q", o.URL)
 	}
-	if o, ok := OptionsFor([]string{"sleep", "1"}, nil, ""); ok || o.URL != "" {
+	if o, ok := OptionsFor(sglangcmd.Parse([]string{"sleep", "1"}, nil, "")); ok || o.URL != "" {
 		t.Errorf("a command that is no server listens at %q", o.URL)
 	}
 }

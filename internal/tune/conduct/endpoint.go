@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sglaunch/internal/probe"
+	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/visible"
 )
 
@@ -32,8 +33,8 @@ const (
 
 // endpointOf reads off a command where its server answers; own is the URL of
 // [ready] url, where there is one.
-func endpointOf(argv, env []string, dir, own string) (endpoint, error) {
-	o, ok := probe.OptionsFor(argv, env, dir)
+func endpointOf(cmd sglangcmd.Command, own string) (endpoint, error) {
+	o, ok := probe.OptionsFor(cmd)
 	if own != "" {
 		u, err := url.Parse(own)
 		if err != nil || u.Host == "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/tune"
 )
 
@@ -18,7 +19,7 @@ func serverOf(t *testing.T, handle http.HandlerFunc) endpoint {
 	t.Helper()
 	s := httptest.NewServer(handle)
 	t.Cleanup(s.Close)
-	e, err := endpointOf(strings.Fields("python -m sglang.launch_server --model-path /m --api-key s3cret"), nil, "/", s.URL+"/health")
+	e, err := endpointOf(sglangcmd.Parse(strings.Fields("python -m sglang.launch_server --model-path /m --api-key s3cret"), nil, "/"), s.URL+"/health")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,14 +86,14 @@ func TestDiffers(t *testing.T) {
 }
 
 func TestEndpointOf(t *testing.T) {
-	e, err := endpointOf(strings.Fields("python -m sglang.launch_server --model-path /m --host 0.0.0.0 --port 31000 --api-key k"), nil, "/", "")
+	e, err := endpointOf(sglangcmd.Parse(strings.Fields("python -m sglang.launch_server --model-path /m --host 0.0.0.0 --port 31000 --api-key k"), nil, "/"), "")
 	if err != nil || e.host() != "127.0.0.1" || e.port() != 31000 || e.key != "k" {
 		t.Errorf("%+v %v", e, err)
 	}
-	if _, err := endpointOf([]string{"/bin/server"}, nil, "/", ""); err == nil || !strings.Contains(err.Error(), "set [ready] url") {
+	if _, err := endpointOf(sglangcmd.Parse([]string{"/bin/server"}, nil, "/"), ""); err == nil || !strings.Contains(err.Error(), "set [ready] url") {
 		t.Errorf("%v", err)
 	}
-	if e, err := endpointOf([]string{"/bin/server"}, nil, "/", "https://box/path"); err != nil || e.base != "https://box" || e.port() != 443 {
+	if e, err := endpointOf(sglangcmd.Parse([]string{"/bin/server"}, nil, "/"), "https://box/path"); err != nil || e.base != "https://box" || e.port() != 443 {
 		t.Errorf("%+v %v", e, err)
 	}
 }

@@ -31,7 +31,7 @@ func (s *site) learn(ctx context.Context) tune.Facts {
 	defer cancel()
 	f := tune.Facts{
 		Base: shortSum(s.base.Text()), Versions: map[string]string{}, Patches: map[string]string{},
-		Model: modelFact(s.base.Server.Command, s.env, s.folder),
+		Model: modelFact(s.baseCommand()),
 	}
 	if in, err := s.interpreter(ctx); err == nil {
 		for _, name := range packages {
@@ -101,15 +101,14 @@ func filesFact(argv []string, dir string) string {
 
 // modelFact is the model and what its files say that it is: weights are not
 // read, but their index tells one checkpoint from another.
-func modelFact(argv, env []string, dir string) string {
-	model := sglangcmd.Parse(argv, env, dir).Server().Model
-	folder := preflight.ModelDir(argv, env, dir)
+func modelFact(cmd sglangcmd.Command) string {
+	folder := preflight.ModelDir(cmd)
 	var content []byte
 	for _, name := range []string{"config.json", "model.safetensors.index.json", "generation_config.json"} {
 		text, _ := os.ReadFile(filepath.Join(folder, name))
 		content = append(content, text...)
 	}
-	return model + " " + shortSum(string(content))
+	return cmd.Server().Model + " " + shortSum(string(content))
 }
 
 func shortSum(text string) string {

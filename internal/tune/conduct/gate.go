@@ -58,7 +58,7 @@ func (s *site) unsettled(now []gpu.GPU) string {
 	if left := s.leftovers(); len(left) > 0 {
 		return fmt.Sprintf("process %d (%s) of an earlier launch still lives", left[0].PID, left[0].Comm)
 	}
-	if busy := preflight.BusyPorts(s.base.Server.Command, s.env, s.folder); len(busy) > 0 {
+	if busy := preflight.BusyPorts(s.baseCommand()); len(busy) > 0 {
 		return busy[0]
 	}
 	if who := s.foreign(now, nil); len(who) > 0 {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sglaunch/internal/proc"
-	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/bench"
 )
@@ -129,9 +128,8 @@ func (at *attempt) relative(path string) string {
 // runOf is what the client is to do at a point. The seed is the same for every
 // trial, so that all are measured with the same requests.
 func (at *attempt) runOf(ctx context.Context, l tune.Load, p tune.Point, file string) bench.Run {
-	command := sglangcmd.Parse(at.config.Server.Command, at.env, at.folder)
 	r := bench.Run{
-		Python: "python3", Host: at.at.host(), Port: at.at.port(), Model: command.Server().Model,
+		Python: "python3", Host: at.at.host(), Port: at.at.port(), Model: at.ownCommand().Server().Model,
 		Concurrency: p.Concurrency, Requests: l.RequestsAt(p.Concurrency), Input: l.Input, Output: l.Output,
 		Seed: p.Concurrency, Result: file,
 	}

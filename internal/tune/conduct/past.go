@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"sglaunch/internal/history"
-	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/tune"
 	"sglaunch/internal/tune/stat"
 )
@@ -74,5 +73,5 @@ func (s *site) noise(ctx context.Context) float64 {
 func (s *site) machine() string { return history.Machine(s.base.GPU.Devices.UUIDs) }
 
 func (s *site) model() string {
-	return sglangcmd.Parse(s.base.Server.Command, s.env, s.folder).Server().Model
+	return s.baseCommand().Server().Model
 }

@@ -119,7 +119,7 @@ func (s *site) clear(ctx context.Context) error {
 	if err := s.takeOver(ctx); err != nil {
 		return err
 	}
-	if busy := preflight.BusyPorts(s.base.Server.Command, s.env, s.folder); len(busy) > 0 {
+	if busy := preflight.BusyPorts(s.baseCommand()); len(busy) > 0 {
 		return fmt.Errorf("cannot tune: %s; nothing is ended that is not the study's own", busy[0])
 	}
 	return nil

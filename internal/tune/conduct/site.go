@@ -9,6 +9,7 @@ import (
 	"sglaunch/internal/config"
 	"sglaunch/internal/gpu"
 	"sglaunch/internal/notify"
+	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 )
@@ -63,6 +64,12 @@ func (s *site) path(parts ...string) string {
 // launchFolder is where the files of one launch of the night are.
 func (s *site) launchFolder(n int) string { return s.path("launches", fmt.Sprint(n)) }
 
+// baseCommand is what the base starts, as it reads now: a start script may have
+// been edited since.
+func (s *site) baseCommand() sglangcmd.Command {
+	return sglangcmd.Parse(s.base.Server.Command, s.env, s.folder)
+}
+
 // environment is that of a launch of the night.
 func (s *site) environment() []string {
 	return append(notify.WithoutService(os.Environ()), s.marker())
@@ -99,6 +106,6 @@ func (s *site) devices(sample gpu.Sample) []gpu.GPU {
 			return picked
 		}
 	}
-	picked, _ := gpu.Devices(s.base.Server.Command, s.env, s.folder, sample.GPUs)
+	picked, _ := gpu.Devices(s.baseCommand(), sample.GPUs)
 	return picked
 }

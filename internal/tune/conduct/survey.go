@@ -42,7 +42,7 @@ func Plan(ctx context.Context, o Options) (tune.Plan, error) {
 	if err := s.unclaimed(); err != nil {
 		p.Warnings = append(p.Warnings, strings.TrimPrefix(err.Error(), "cannot tune: "))
 	}
-	p.Warnings = append(p.Warnings, preflight.BusyPorts(s.base.Server.Command, s.env, s.folder)...)
+	p.Warnings = append(p.Warnings, preflight.BusyPorts(s.baseCommand())...)
 	if now, ok := s.eyes.look(ctx); ok {
 		p.Warnings = append(p.Warnings, s.foreign(now, nil)...)
 	}
@@ -106,8 +106,7 @@ func (s *site) expect(ctx context.Context) (e tune.Estimate) {
 	if err != nil {
 		return e
 	}
-	command := sglangcmd.Parse(s.base.Server.Command, s.env, s.folder)
-	flags := history.FlagsDigest(command.Args, s.env)
+	flags := history.FlagsDigest(s.baseCommand().Args, s.env)
 	var took, cold []time.Duration // a start that had to compile says little of one that has not
 	for _, l := range launches {
 		for _, a := range l.Attempts {
@@ -139,7 +138,7 @@ var flagForm = regexp.MustCompile(`--[a-z0-9][a-z0-9_-]*`)
 // flags are those that the installed server knows, by its own --help; nil where
 // it could not be asked. SGLang renames and drops flags between versions.
 func (s *site) flags(ctx context.Context) map[string]bool {
-	argv := helpCommand(s.base.Server.Command, sglangcmd.Parse(s.base.Server.Command, s.env, s.folder))
+	argv := helpCommand(s.base.Server.Command, s.baseCommand())
 	if argv == nil {
 		return nil
 	}

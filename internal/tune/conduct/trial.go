@@ -12,6 +12,7 @@ import (
 	"sglaunch/internal/mask"
 	"sglaunch/internal/plain"
 	"sglaunch/internal/serve"
+	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/statedir"
 	"sglaunch/internal/tune"
 	"sglaunch/internal/visible"
@@ -65,7 +66,7 @@ func (at *attempt) open(a tune.Launch) (err error) {
 	if err != nil {
 		return err
 	}
-	if at.at, err = endpointOf(at.config.Server.Command, at.env, at.folder, at.config.Ready.URL); err != nil {
+	if at.at, err = endpointOf(at.ownCommand(), at.config.Ready.URL); err != nil {
 		return err
 	}
 	file := filepath.Join(folder, "launch.toml")
@@ -76,6 +77,11 @@ func (at *attempt) open(a tune.Launch) (err error) {
 	at.found = at.lookAtCaches()
 	at.server, err = startLaunch(at.config.Server.Name, at.state, program{at.program, file, log, env}, morning)
 	return err
+}
+
+// ownCommand is what the launch starts.
+func (at *attempt) ownCommand() sglangcmd.Command {
+	return sglangcmd.Parse(at.config.Server.Command, at.env, at.folder)
 }
 
 // ownLines is the file that keeps what sglaunch itself says of a trial.
