@@ -11,6 +11,7 @@ import (
 	"sglaunch/internal/preflight"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
+	"sglaunch/internal/sglangcmd"
 	"sglaunch/phases"
 	"sglaunch/supervisor/machine"
 )
@@ -73,6 +74,8 @@ func RefusalCode(checks []preflight.Check) int {
 
 // preflightInput collects what the checks look at; note tells of what takes time.
 func (h *hands) preflightInput(ctx context.Context, note func(event, text string)) preflight.Input {
+	command := h.read()
+	h.began.Store(&command)
 	in := preflight.Input{Argv: h.Argv, Env: h.Env, Dir: h.Dir, StateDir: h.State.State, Devices: h.Devices, Patched: len(h.Patches) > 0}
 	if h.Sampler == nil {
 		return in
@@ -89,10 +92,19 @@ func (h *hands) preflightInput(ctx context.Context, note func(event, text string
 	return in
 }
 
-// pick chooses the GPUs of this launch.
+// ofAttempt is the server's command as the attempt began with it: a start script may
+// be edited while the server runs, for the next one, or lie on a disk that hangs.
+func (h *hands) ofAttempt() sglangcmd.Command {
+	if command := h.began.Load(); command != nil {
+		return *command
+	}
+	return h.parsed()
+}
+
+// pick chooses the GPUs of the attempt.
 func (h *hands) pick(sample gpu.Sample) []gpu.GPU {
 	if len(h.Devices) == 0 {
-		picked, _ := gpu.Devices(h.read(), sample.GPUs)
+		picked, _ := gpu.Devices(h.ofAttempt(), sample.GPUs)
 		return picked
 	}
 	var picked []gpu.GPU

@@ -1,10 +1,14 @@
 package supervisor
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"sglaunch/internal/gpu"
 	"sglaunch/internal/preflight"
 	"sglaunch/patch"
 	"sglaunch/supervisor/machine"
@@ -85,4 +89,31 @@ func TestUnmetPatches(t *testing.T) {
 	if got := unmet(all, targets, []string{"--x", "y"}); len(got) > 0 {
 		t.Errorf("with the flag: %+v", got)
 	}
+}
+
+// A start script that is edited while its server runs is that of the next attempt.
+func TestScriptEditedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "start.sh")
+	edit := func(ranks int) {
+		text := fmt.Sprintf("exec python -m sglang.launch_server --model-path /m --tp %d\n", ranks)
+		if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := &hands{Setup: Setup{Argv: []string{"sh", script}, Dir: dir}}
+	gpus := gpu.Sample{GPUs: []gpu.GPU{{UUID: "GPU-a"}, {UUID: "GPU-b"}}}
+	expect := func(when string, want int) {
+		t.Helper()
+		if got := h.pick(gpus); len(got) != want {
+			t.Errorf("%s: %d GPUs of the attempt, want %d", when, len(got), want)
+		}
+	}
+	edit(1)
+	h.preflightInput(t.Context(), nil)
+	expect("as it began", 1)
+	edit(2)
+	expect("edited", 1)
+	h.preflightInput(t.Context(), nil)
+	expect("the next attempt", 2)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sglaunch/internal/gpu"
+	"sglaunch/internal/sglangcmd"
 	"sglaunch/internal/shim/wire"
 	"sglaunch/supervisor/machine"
 )
@@ -36,8 +37,9 @@ type hands struct {
 	work    sync.WaitGroup    // all else that is under way
 	endWork context.CancelFunc
 
-	live      atomic.Pointer[Settings] // those in force
-	leave     chan string              // the program that is to follow this one
+	live      atomic.Pointer[Settings]          // those in force
+	began     atomic.Pointer[sglangcmd.Command] // the server's command as the attempt began with it
+	leave     chan string                       // the program that is to follow this one
 	reloading sync.Mutex
 
 	gpus  gpu.Source

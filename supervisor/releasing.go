@@ -40,7 +40,7 @@ func (h *hands) held(ctx context.Context) (holder string, foreign bool) {
 	if text, foreign := h.gpuHeld(ctx); text != "" {
 		return text, foreign
 	}
-	if busy := preflight.BusyPorts(h.read()); len(busy) > 0 {
+	if busy := preflight.BusyPorts(h.ofAttempt()); len(busy) > 0 {
 		// Nothing of ours lives: either the kernel holds the port for a
 		// while or somebody else took it; both may pass.
 		return strings.Join(busy, "; "), true

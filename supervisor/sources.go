@@ -23,7 +23,7 @@ const residencyPause = 15 * time.Second
 // residency looks, until the server is ready, which part of the weights is in
 // the page cache. A look that hangs is left to itself and said to hang.
 func (w *watcher) residency(ctx context.Context) {
-	model := preflight.ModelDir(w.h.read())
+	model := preflight.ModelDir(w.h.ofAttempt())
 	if model == "" {
 		return
 	}
