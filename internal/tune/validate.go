@@ -103,7 +103,7 @@ func (v *validator) numbers() {
 }
 
 func (v *validator) between(key string, d, least, most time.Duration) {
-	v.must(d >= least && d <= most, key, d, "it must be from %s to %s", least, most)
+	v.must(d >= least && d <= most, key, d, "it must be from %s to %s", Minutes(least), Minutes(most))
 }
 
 func (v *validator) share(key string, x float64) {
