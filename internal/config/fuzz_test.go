@@ -132,7 +132,7 @@ func drawConfig(t *rapid.T) Config {
 func TestValuesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := Size(rapid.Int64Range(0, 1<<62).Draw(t, "size"))
-		if got, err := ParseSize(size.String()); err != nil || got != size {
+		if got, err := parseSize(size.String()); err != nil || got != size {
 			t.Fatalf("size %d is %q, read as %d, %v", size, size.String(), got, err)
 		}
 		span := time.Duration(rapid.Int64().Draw(t, "duration"))
@@ -144,7 +144,7 @@ func TestValuesRoundTrip(t *testing.T) {
 
 func TestParseSizeRefuses(t *testing.T) {
 	for _, text := range []string{"", "1", "1GB", "1gib", "-1B", "+1B", "1.5GiB", "GiB", " 1B", "9999999TiB", "99999999999999999999B", "1 GiB"} {
-		if got, err := ParseSize(text); err == nil {
+		if got, err := parseSize(text); err == nil {
 			t.Errorf("%q was read as %d", text, got)
 		}
 	}

@@ -34,9 +34,9 @@ func (s Size) String() string {
 	return "0B"
 }
 
-// ParseSize reads what String writes: a whole number and a binary unit.
+// parseSize reads what String writes: a whole number and a binary unit.
 // Decimal units are refused, as nobody can tell which of the two "GB" means.
-func ParseSize(text string) (Size, error) {
+func parseSize(text string) (Size, error) {
 	for _, u := range sizeUnits {
 		digits, ok := strings.CutSuffix(text, u.name)
 		if !ok {
@@ -54,9 +54,9 @@ func ParseSize(text string) (Size, error) {
 // MarshalText writes what String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what ParseSize does.
+// UnmarshalText reads what parseSize does.
 func (s *Size) UnmarshalText(text []byte) error {
-	parsed, err := ParseSize(string(text))
+	parsed, err := parseSize(string(text))
 	if err == nil {
 		*s = parsed
 	}

@@ -17,9 +17,9 @@ import (
 // stable part.
 var xidLine = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})[^)]*\): (\d+)`)
 
-// XidOfLine reads an Xid from a line of the kernel log. gpus tell which GPU has
+// xidOfLine reads an Xid from a line of the kernel log. gpus tell which GPU has
 // the bus address; without them the Index is -1. At is left to the caller.
-func XidOfLine(line string, gpus []GPU) (x Xid, ok bool) {
+func xidOfLine(line string, gpus []GPU) (x Xid, ok bool) {
 	m := xidLine.FindStringSubmatch(line)
 	if m == nil {
 		return Xid{}, false
@@ -118,7 +118,7 @@ func ReadKernelLog(ctx context.Context, since time.Time, gpus []GPU) (news Kerne
 
 // add takes a line of the log.
 func (k *KernelNews) add(at time.Time, line string, gpus []GPU) {
-	if x, ok := XidOfLine(line, gpus); ok {
+	if x, ok := xidOfLine(line, gpus); ok {
 		x.At = at
 		k.Xids = append(k.Xids, x)
 	}

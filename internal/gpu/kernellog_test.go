@@ -23,12 +23,12 @@ func TestXidOfLine(t *testing.T) {
 		"NVRM: Xid (PCI:0000:1A:00 GPU-I:03): 94, pid=1, Contained: SM (0x1).":                                       {Code: 94, Index: 0, UUID: "GPU-a"},
 		"[12.3] NVRM: Xid (PCI:0000:ff:00): 31, pid=7":                                                               {Code: 31, Index: -1},
 	} {
-		if got, ok := XidOfLine(line, gpus); !ok || got != want {
+		if got, ok := xidOfLine(line, gpus); !ok || got != want {
 			t.Errorf("%s: got %+v %v", line, got, ok)
 		}
 	}
 	for _, line := range []string{"", "NVRM: GPU 0000:1a:00.0: RmInitAdapter failed!", "NVRM: Xid (PCI:0000:1a:00): 99999999999999999999", "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028"} {
-		if x, ok := XidOfLine(line, gpus); ok {
+		if x, ok := xidOfLine(line, gpus); ok {
 			t.Errorf("%s: got %+v", line, x)
 		}
 	}

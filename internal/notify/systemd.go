@@ -8,9 +8,9 @@ import (
 	"sglaunch/internal/serve"
 )
 
-// ExtendMargin is what systemd is given beyond the machine's own deadline: when
+// extendMargin is what systemd is given beyond the machine's own deadline: when
 // that has passed the machine acts, and its next wait has a deadline again.
-const ExtendMargin = time.Minute
+const extendMargin = time.Minute
 
 // repeatExtend is how often an extension is said again while nothing changes:
 // systemd counts it from when it was sent.
@@ -54,7 +54,7 @@ func (s *Systemd) extend(deadline, now time.Time) string {
 	if s.ready && !s.stopping || deadline.IsZero() {
 		return ""
 	}
-	until := deadline.Add(ExtendMargin)
+	until := deadline.Add(extendMargin)
 	if !until.After(now) || until.Equal(s.until) && now.Sub(s.said) < repeatExtend {
 		return ""
 	}

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// MaxTrials bounds a study: no night is longer.
-const MaxTrials = 1000
+// maxTrials bounds a study: no night is longer.
+const maxTrials = 1000
 
 // Expand lists the trials of a study in the order of their launches: the
 // baseline, then the least risky first, so that what may harm the machine comes
 // when all else is measured. base holds the values that the base gives to the
 // axes, as far as they are known; a trial that only repeats them is the
-// baseline. It fails where there are more than MaxTrials.
+// baseline. It fails where there are more than maxTrials.
 func (s Study) Expand(base map[string]Value, facts Facts) ([]Trial, error) {
 	sets, err := s.combinations()
 	if err != nil {
@@ -83,8 +83,8 @@ func (s Study) combinations() ([]map[string]Value, error) {
 }
 
 func tooMany(n int) error {
-	if n > MaxTrials {
-		return fmt.Errorf("cannot plan more than %d trials: take values from the axes, or search one-at-a-time", MaxTrials)
+	if n > maxTrials {
+		return fmt.Errorf("cannot plan more than %d trials: take values from the axes, or search one-at-a-time", maxTrials)
 	}
 	return nil
 }

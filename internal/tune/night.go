@@ -161,8 +161,8 @@ func (p Planned) check() error {
 	switch {
 	case p.Version > RecordVersion:
 		return fmt.Errorf("it was written by a newer sglaunch (version %d, this one knows up to %d)", p.Version, RecordVersion)
-	case len(p.Trials) == 0 || !p.Trials[0].Baseline() || len(p.Trials) > MaxTrials+1:
-		return fmt.Errorf("its trials are not the baseline and up to %d others", MaxTrials)
+	case len(p.Trials) == 0 || !p.Trials[0].Baseline() || len(p.Trials) > maxTrials+1:
+		return fmt.Errorf("its trials are not the baseline and up to %d others", maxTrials)
 	case p.Expect.Start < 0 || p.Expect.Load < 0 || p.Expect.Release < 0:
 		return errors.New("it expects what takes less than no time")
 	}

@@ -17,7 +17,7 @@ func (p *Plan) refuse(o Outlook) {
 	switch s := p.Study; {
 	case p.Arms == 0:
 		problem("no trial fits before %s: a launch takes %s, and %s are needed to compare one trial with the baseline",
-			p.Deadline.Format("15:04"), Minutes(p.Expect.Launch(len(s.Points()))), Minutes(time.Duration(3+2*s.Repeats)*p.Expect.Launch(len(s.Points()))))
+			p.Deadline.Format("15:04"), minutes(p.Expect.Launch(len(s.Points()))), minutes(time.Duration(3+2*s.Repeats)*p.Expect.Launch(len(s.Points()))))
 	case p.Pairs < 2:
 		problem("only %d fresh launches of a finalist fit before %s: two are the least that has an interval", p.Pairs, p.Deadline.Format("15:04"))
 	case len(p.Untried) > 0 && !s.Partial:

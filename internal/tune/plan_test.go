@@ -107,7 +107,7 @@ func TestMinutes(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		20 * time.Second: "20s", 6 * time.Minute: "6m", 90 * time.Minute: "1h30m", 2 * time.Hour: "2h", 0: "0s", 61 * time.Second: "1m1s", 600 * time.Second: "10m",
 	} {
-		if got := Minutes(d); got != want {
+		if got := minutes(d); got != want {
 			t.Errorf("%s is %s, want %s", d, got, want)
 		}
 	}

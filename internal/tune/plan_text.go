@@ -19,10 +19,10 @@ func (p Plan) Text() string {
 	for i, t := range p.Trials[1:] {
 		line("  %3d  %s", i+1, t.Name)
 	}
-	line("a launch takes %s: start %s, %d points of %s, release %s", Minutes(one),
-		Minutes(p.Expect.Start), len(p.Study.Points()), Minutes(p.Expect.Load), Minutes(p.Expect.Release))
+	line("a launch takes %s: start %s, %d points of %s, release %s", minutes(one),
+		minutes(p.Expect.Start), len(p.Study.Points()), minutes(p.Expect.Load), minutes(p.Expect.Release))
 	if _, soak := p.Study.SoakPoint(); soak {
-		line("before the first one is measured, the load warms the GPUs up for %s at most", Minutes(p.Study.Gate.Soak))
+		line("before the first one is measured, the load warms the GPUs up for %s at most", minutes(p.Study.Gate.Soak))
 	}
 	if q := p.Study.Quality; q.Answers > 0 && !p.Study.Test {
 		line("before it is measured each launch answers %d prompts with %d tokens at most, held against the baseline's", q.Answers, q.Tokens)
@@ -50,8 +50,8 @@ func assumed(is bool) string {
 	return ""
 }
 
-// Minutes writes a duration as a person would say it: "1h30m", "6m", "20s".
-func Minutes(d time.Duration) string {
+// minutes writes a duration as a person would say it: "1h30m", "6m", "20s".
+func minutes(d time.Duration) string {
 	if d >= 10*time.Minute {
 		d = d.Round(time.Minute)
 	} else {

@@ -103,7 +103,7 @@ func (v *validator) numbers() {
 }
 
 func (v *validator) between(key string, d, least, most time.Duration) {
-	v.must(d >= least && d <= most, key, d, "it must be from %s to %s", Minutes(least), Minutes(most))
+	v.must(d >= least && d <= most, key, d, "it must be from %s to %s", minutes(least), minutes(most))
 }
 
 func (v *validator) share(key string, x float64) {
@@ -257,7 +257,7 @@ func (v *validator) size() {
 	trials, err := v.study.Expand(nil, Facts{})
 	switch {
 	case err != nil:
-		v.must(false, "search", v.study.Search, "more than %d trials: take values from the axes, or search one-at-a-time", MaxTrials)
+		v.must(false, "search", v.study.Search, "more than %d trials: take values from the axes, or search one-at-a-time", maxTrials)
 	case len(trials) < 2:
 		v.must(false, "axis", nil, "nothing is varied: it needs [axis.\"--flag\"] values, or a [[trial]]")
 	}

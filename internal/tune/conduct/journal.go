@@ -21,9 +21,9 @@ import (
 // ErrRunning says that another tuner holds the journal of the study.
 var ErrRunning = errors.New("another sglaunch tune run works on it")
 
-// ErrDamaged says that a journal has a line, not the last one, that is not what
+// errDamaged says that a journal has a line, not the last one, that is not what
 // was written.
-var ErrDamaged = errors.New("the journal is damaged")
+var errDamaged = errors.New("the journal is damaged")
 
 // Journal is the memory of a night: one record a line, each with its checksum,
 // each on disk before Append returns. What a tuner does it writes down before
@@ -130,7 +130,7 @@ func parseJournal(data []byte) (records []json.RawMessage, whole int, err error)
 		case finished && ok && bad == 0:
 			records, whole = append(records, record), next
 		case finished && ok:
-			return nil, 0, fmt.Errorf("cannot use line %d of the journal: %w; move the folder of the study away to begin anew", bad, ErrDamaged)
+			return nil, 0, fmt.Errorf("cannot use line %d of the journal: %w; move the folder of the study away to begin anew", bad, errDamaged)
 		case bad == 0:
 			bad = n
 		}

@@ -96,7 +96,7 @@ func TestDamageIsFound(t *testing.T) {
 		at := rapid.IntRange(0, len(data)-1).Draw(t, "at")
 		data[at] ^= rapid.Byte().Filter(func(b byte) bool { return b != 0 }).Draw(t, "flip")
 		records, _, err := parseJournal(data)
-		if err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, errDamaged) {
 			t.Fatal(err)
 		}
 		for i, r := range records {
