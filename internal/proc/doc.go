@@ -35,6 +35,7 @@
 //	kill.go await.go exitstatus.go
 //	                           their end: made, waited for, explained
 //	activity.go delay.go       what they do
+//	signals.go                 what they hear
 //	pressure.go memory.go hierarchy.go
 //	                           what they lack, by the groups that count it
 //	evidence.go                where they stand
