@@ -88,8 +88,12 @@ func strike(members []Proc, wholeGroups bool, own int) (news bool) {
 }
 
 // Send signals exactly this process. The error is ErrGone where it has ended,
-// also when its pid is in use again.
+// also when its pid is in use again. The first process of all may be a shim, in a
+// container, and is asked like any other; it is never killed.
 func Send(id ID, sig unix.Signal) error {
+	if id.PID == 1 && sig == unix.SIGKILL {
+		return unix.EPERM
+	}
 	fd, err := openVerified(id)
 	switch {
 	case err == unix.ENOSYS: // kernels before 5.3: verified a moment ago is the best there is
@@ -111,7 +115,7 @@ func Send(id ID, sig unix.Signal) error {
 // process that has the right start time after the descriptor was opened held
 // the pid before it too, so the descriptor is its own.
 func openVerified(id ID) (int, error) {
-	if id.PID <= 1 || id.PID == os.Getpid() {
+	if id.PID < 1 || id.PID == os.Getpid() {
 		return -1, unix.EPERM
 	}
 	fd, err := unix.PidfdOpen(id.PID, 0)

@@ -22,3 +22,14 @@ func TestCatches(t *testing.T) {
 		t.Error("nobody")
 	}
 }
+
+// The first process may be a shim, and is signalled where the kernel permits it.
+func TestSendToTheFirst(t *testing.T) {
+	first, err := Identify(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := Send(first.ID, 0), unix.Kill(1, 0); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
