@@ -3,6 +3,7 @@ package shim_test
 import (
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,11 @@ func person(t *testing.T) (o rigOptions, master *os.File, screen *sink) {
 	screen = newSink()
 	go func() { _, _ = io.Copy(screen, master) }()
 	t.Cleanup(func() { slave.Close(); master.Close() })
+	// Her shell ignores no key, whoever started these tests: a handler here is the
+	// default in what is begun now.
+	keys := make(chan os.Signal, 1)
+	signal.Notify(keys, unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP)
+	t.Cleanup(func() { signal.Stop(keys) })
 	return rigOptions{
 		stdin: slave, stdout: slave, stderr: slave,
 		attr: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0},
