@@ -241,6 +241,17 @@ func millisLen(b []byte) int {
 	return 4
 }
 
+// isSGLang tells whether the rank is one that only SGLang has. "[GPU0]" and "[T1]" begin
+// lines of other programs.
+func (h *header) isSGLang() bool {
+	for _, name := range [...]string{"TP", "DP", "PP", "EP", "CP", "ATTN_", "MOE_"} {
+		if bytes.HasPrefix(h.rank, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
 // rankParts is the length of zero or more " NAME7" at the begin of b, -1 where
 // something else stands before the bracket. bare: the first one has no blank
 // before it, and there must be one.

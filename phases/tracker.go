@@ -345,7 +345,7 @@ func (t *Tracker) readLine() {
 			return
 		}
 	}
-	if l.h.rank != nil {
+	if !n.sglang && l.h.isSGLang() {
 		n.sglang = true
 	}
 	t.examine()

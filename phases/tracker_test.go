@@ -119,13 +119,15 @@ func TestDrift(t *testing.T) {
 
 // TestIsSGLang: another program's output is none of SGLang's.
 func TestIsSGLang(t *testing.T) {
-	for _, log := range []string{"hello\n", "Traceback (most recent call last):\nValueError: x\n", "INFO: Started server process [1]\n", ""} {
+	for _, log := range []string{"hello\n", "Traceback (most recent call last):\nValueError: x\n", "INFO: Started server process [1]\n", "[GPU0] 41 C\n", ""} {
 		if tracker, _ := feedAll(t, log); tracker.IsSGLang() {
 			t.Errorf("%q is taken for SGLang's", log)
 		}
 	}
-	if tracker, _ := feedAll(t, "[2026-02-19 05:48:02 TP1] anything\n"); !tracker.IsSGLang() {
-		t.Error("a rank's line is not taken for SGLang's")
+	for _, log := range []string{"[2026-02-19 05:48:02 TP1] anything\n", "[DP1 TP0] anything\n"} {
+		if tracker, _ := feedAll(t, log); !tracker.IsSGLang() {
+			t.Errorf("%q is not taken for SGLang's", log)
+		}
 	}
 }
 
