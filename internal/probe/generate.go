@@ -53,8 +53,8 @@ func failed(err error) bool {
 
 // broken reports whether the server itself failed at what it was asked: not a refusal
 // (4xx), not a server that is full or ending (503), nor a proxy's word (502, 504). SGLang
-// gives a 500 for a request that its scheduler aborted, as for probabilities that are
-// no numbers, and for every exception that nobody has thought of.
+// gives a 500 for a request that its scheduler aborted, and for every exception that
+// nobody has thought of (read in v0.5.9).
 func broken(err error) bool {
 	var s *statusError
 	return errors.As(err, &s) && s.status == http.StatusInternalServerError
