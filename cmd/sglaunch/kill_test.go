@@ -45,7 +45,7 @@ func openBox(t *testing.T, scenario string, env ...string) *box {
 	if b.before, err = digestOf(b.stage.Site); err != nil {
 		t.Fatal(err)
 	}
-	port, err := freePort()
+	port, err := rehearsal.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

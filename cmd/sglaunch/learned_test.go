@@ -45,7 +45,7 @@ func newBenchOf(t *testing.T, config, version string) *bench {
 	if err := os.WriteFile(b.toml, []byte(story{config: config}.launchTOML()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port, err := freePort()
+	port, err := rehearsal.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (n *neighbourhood) set(t *testing.T, change func(*rehearsal.GPU)) {
 
 func (n *neighbourhood) launch(t *testing.T) *launched {
 	t.Helper()
-	port, err := freePort()
+	port, err := rehearsal.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,7 +164,7 @@ func (r *rehearsalRun) say(format string, args ...any) {
 // launch runs sglaunch itself on the stage, as a person would, and stops it
 // once it is ready.
 func (r *rehearsalRun) launch(ctx context.Context, s rehearsal.Scenario) (code int, err error) {
-	port, err := freePort()
+	port, err := rehearsal.FreePort()
 	if err != nil {
 		return 0, err
 	}
@@ -268,14 +267,4 @@ drain = "10s"
 grace = "3s"
 release = "20s"
 `, strings.TrimSuffix(limits.String(), ", "))
-}
-
-// freePort asks the kernel for a port that nobody uses right now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("cannot find a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -136,7 +136,7 @@ func (s story) play(t *testing.T, lib string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := freePort()
+	port, err := rehearsal.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestHangTellsWhere(t *testing.T) {
 	if err := os.WriteFile(toml, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port, err := freePort()
+	port, err := rehearsal.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func startStanding(t *testing.T, dir, name, config string, env ...string) standi
 		t.Fatal(err)
 	}
 	stage.Lib = lib
-	port, err := freePort()
+	port, err := rehearsal.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

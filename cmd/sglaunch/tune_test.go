@@ -47,7 +47,7 @@ func openStudy(t *testing.T, text string, scenarios ...string) *tuning {
 	if u.site, err = digestOf(u.stage.Site); err != nil {
 		t.Fatal(err)
 	}
-	if u.port, err = freePort(); err != nil {
+	if u.port, err = rehearsal.FreePort(); err != nil {
 		t.Fatal(err)
 	}
 	var all []rehearsal.Scenario

@@ -54,8 +54,9 @@ class Handler(BaseHTTPRequestHandler):
         })
 
     def do_POST(self):
-        self._route({"/generate": self.generate, "/v1/completions": self.completions,
-                     "/v1/chat/completions": self.chat, "/flush_cache": self.flush_cache})
+        with self.server.manager.answering():
+            self._route({"/generate": self.generate, "/v1/completions": self.completions,
+                         "/v1/chat/completions": self.chat, "/flush_cache": self.flush_cache})
 
     def _route(self, table):
         self.manager = self.server.manager

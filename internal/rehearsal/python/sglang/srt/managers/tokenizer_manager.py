@@ -1,5 +1,6 @@
 """Main's side of a request: hand it to a scheduler, wait for its tokens."""
 
+import contextlib
 import logging
 import os
 import queue
@@ -21,6 +22,7 @@ class TokenizerManager:
         self.server_args = server_args
         self.server_status = STARTING
         self.rid_to_state = {}  # request id: queue of messages
+        self.unwritten = set()  # threads whose client has not got all of its answer
         self.gracefully_exit = False
         self.loop_created = False  # made at the first request, and with it the signal handlers
         self.last_receive = 0.0
@@ -56,6 +58,15 @@ class TokenizerManager:
         finally:
             del self.rid_to_state[rid]
 
+    @contextlib.contextmanager
+    def answering(self):
+        """Has a drain wait until the answer is written, not only known."""
+        self.unwritten.add(threading.get_ident())
+        try:
+            yield
+        finally:
+            self.unwritten.discard(threading.get_ident())
+
     def auto_create_handle_loop(self):
         if not self.loop_created:
             self.loop_created = True
@@ -83,7 +94,7 @@ class TokenizerManager:
             left = list(self.rid_to_state)
             logger.info("Gracefully exiting... Remaining number of requests %d. Remaining requests remaining_rids=%s.",
                         len(left), left)
-            if not left:
+            if not left and not self.unwritten:
                 break
             pause(5)
         kill_process_tree(os.getpid())
