@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/creack/pty"
+
 	"sglaunch/internal/eventually"
 	"sglaunch/internal/proc"
 	"sglaunch/internal/serve"
@@ -18,10 +20,20 @@ import (
 // to it; one that would end it is sent to nobody.
 func TestReloadLater(t *testing.T) {
 	heard := filepath.Join(t.TempDir(), "heard")
-	shim := func(script string) supervisor.Outside {
+	alone := func(cmd *exec.Cmd) error {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		return cmd.Start()
+	}
+	atTerminal := func(cmd *exec.Cmd) error {
+		terminal, err := pty.Start(cmd)
+		if err == nil {
+			t.Cleanup(func() { terminal.Close() })
+		}
+		return err
+	}
+	shim := func(start func(*exec.Cmd) error, script string) supervisor.Outside {
 		cmd := exec.Command("/bin/sh", "-c", script)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal
-		if err := cmd.Start(); err != nil {
+		if err := start(cmd); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
@@ -31,14 +43,20 @@ func TestReloadLater(t *testing.T) {
 		}
 		return supervisor.Outside{Name: "glm", Shim: p.ID}
 	}
-	deaf := shim("while :; do sleep 0.1; done")
+	deaf := shim(alone, "while :; do sleep 0.1; done")
 	if err := reloadLater(io.Discard, deaf, serve.ErrNobody); err == nil || !proc.Alive(deaf.Shim) {
 		t.Errorf("one that a hangup ends: %v", err)
 	}
-	hears := shim("trap 'echo 1 >" + heard + "' HUP; while :; do sleep 0.1; done")
+	hears := shim(alone, "trap 'echo 1 >"+heard+"' HUP; while :; do sleep 0.1; done")
 	eventually.True(t, "it has set its trap", func() bool { return proc.Catches(hears.Shim.PID, syscall.SIGHUP) })
 	if err := reloadLater(io.Discard, hears, serve.ErrNobody); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "it is told", func() bool { _, err := os.Stat(heard); return err == nil })
+
+	ends := shim(atTerminal, "trap exit HUP; while :; do sleep 0.1; done")
+	eventually.True(t, "it has set its trap", func() bool { return proc.Catches(ends.Shim.PID, syscall.SIGHUP) })
+	if err := reloadLater(io.Discard, ends, serve.ErrNobody); err == nil {
+		t.Error("one to which a hangup is a wish to end was sent it")
+	}
 }
